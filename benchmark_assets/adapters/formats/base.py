@@ -1,0 +1,242 @@
+"""What a trace format is, and what it is given: the file's bytes and ways to look at them.
+
+Belongs here: the protocol, the view of a file, and helpers that several formats need for
+tolerant reading. Does not belong here: any one vendor's spelling.
+
+A vendor's unknown key is kept or ignored, never fatal. A record that cannot be read becomes a
+snapshot with `problem` set, so that it is counted; a file that is no trace at all raises
+`InputError`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Protocol
+
+import msgspec
+
+from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.model.trace import Origin, TraceSnapshot
+
+_BOMS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+
+
+class TraceFile:
+    """One file that may hold traces.
+
+    Attributes:
+        name: Path as people should see it in messages.
+        key: Path relative to the source's root, `/`-separated; part of every `Origin`.
+        data: The bytes.
+    """
+
+    def __init__(self, name: str, key: str, data: bytes) -> None:
+        self.name = name
+        self.key = key
+        self.data = data
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the bytes, in hex."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @cached_property
+    def text(self) -> bytes:
+        """The content as UTF-8 without a byte order mark; UTF-16 and UTF-32 need their mark.
+
+        Raises:
+            InputError: If the bytes are in no Unicode encoding; names the first wrong byte.
+        """
+        for mark, encoding in _BOMS:
+            if self.data.startswith(mark):
+                try:
+                    return self.data.decode(encoding).encode()
+                except UnicodeDecodeError as error:
+                    raise InputError(self._encoding_problem(error)) from error
+        try:
+            self.data.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(self._encoding_problem(error)) from error
+        return self.data
+
+    @cached_property
+    def json(self) -> Any:
+        """The whole content as one JSON value.
+
+        Raises:
+            InputError: If it is empty, wrongly encoded or not JSON; names line and column.
+        """
+        if not self.text.strip():
+            raise InputError(self.problem("is empty", cure="remove it or export the trace again"))
+        try:
+            return msgspec.json.decode(self.text)
+        except msgspec.DecodeError as error:
+            raise InputError(self._json_problem(str(error), self.text, 0)) from error
+        except RecursionError as error:
+            raise InputError(self.problem("is nested too deeply to be read")) from error
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether the whole content is one JSON value."""
+        try:
+            _ = self.json
+        except InputError:
+            return False
+        return True
+
+    def lines(self) -> Iterator[tuple[int, Any | InputError]]:
+        """Yield (1-based line number, JSON value) of each line that is not blank.
+
+        A line that is not JSON yields an `InputError` in place of its value: the other lines
+        of the file are still good.
+        """
+        start = 0
+        number = 0
+        text = self.text
+        while start < len(text):
+            end = text.find(b"\n", start)
+            end = len(text) if end < 0 else end
+            number += 1
+            line = text[start:end]
+            start = end + 1
+            if not line.strip():
+                continue
+            try:
+                yield number, msgspec.json.decode(line)
+            except (msgspec.DecodeError, RecursionError) as error:
+                problem = self._json_problem(str(error), line, number - 1)
+                yield number, InputError(problem)
+
+    @cached_property
+    def first_line(self) -> Any:
+        """The JSON value on the first line that is not blank; None if there is none."""
+        try:
+            for _, value in self.lines():
+                return None if isinstance(value, InputError) else value
+        except InputError:
+            return None
+        return None
+
+    @cached_property
+    def sample(self) -> Any:
+        """What formats look at to recognise their own: the JSON value of the whole file if it is
+        one, else that of its first line, else None.
+        """
+        return self.json if self.is_json else self.first_line
+
+    def origin(self, format_name: str, record: str | None = None) -> Origin:
+        """Where a snapshot of this file came from."""
+        return Origin(file=self.key, sha256=self.sha256, record=record, format=format_name)
+
+    def made_id(self, record: str) -> str:
+        """An id for a trace whose source gave none: the same on every machine."""
+        return hashlib.sha256(f"{self.sha256}:{record}".encode()).hexdigest()[:32]
+
+    def problem(
+        self, message: str, *, line: int | None = None, key: str | None = None, cure: str | None = None
+    ) -> Problem:
+        """A problem located in this file."""
+        return Problem(message, file=self.name, line=line, key=key, cure=cure)
+
+    def _encoding_problem(self, error: UnicodeDecodeError) -> Problem:
+        line = self.data.count(b"\n", 0, error.start) + 1
+        byte = self.data[error.start : error.start + 1].hex()
+        return self.problem(
+            f"is not UTF-8: byte 0x{byte} at offset {error.start}",
+            line=line,
+            cure="save it as UTF-8",
+        )
+
+    def _json_problem(self, message: str, text: bytes, lines_before: int) -> Problem:
+        if "truncated" in message.lower():
+            return self.problem(
+                "is cut off in the middle of its JSON",
+                line=lines_before + text.rstrip().count(b"\n") + 1,
+                cure="export or copy it again",
+            )
+        head, _, tail = message.rpartition("(byte ")
+        offset = tail.rstrip(")")
+        if not head or not offset.isdigit():
+            return self.problem(f"is not JSON: {message}", line=lines_before + 1)
+        before = text[: int(offset)]
+        line = lines_before + before.count(b"\n") + 1
+        column = len(before) - (before.rfind(b"\n") + 1) + 1
+        return self.problem(f"is not JSON: {head.strip()} at column {column}", line=line)
+
+
+class TraceFormat(Protocol):
+    """One way of writing traces down.
+
+    Attributes:
+        name: What `--format` and `Origin.format` call it.
+        description: One line for people.
+    """
+
+    name: str
+    description: str
+
+    def matches(self, file: TraceFile) -> bool:
+        """Whether the content is in this format. Must not raise."""
+        ...
+
+    def parse(self, file: TraceFile) -> Iterator[TraceSnapshot]:
+        """Yield a snapshot per trace; an unreadable record yields one with `problem` set.
+
+        Raises:
+            InputError: If the file as a whole cannot be read.
+        """
+        ...
+
+
+def parse_time(value: Any) -> datetime | None:
+    """Read a time: ISO 8601 text (naive means UTC) or Unix seconds; None if it is neither."""
+    if isinstance(value, str):
+        try:
+            parsed = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+        except ValueError:
+            return None
+        try:
+            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+        except OverflowError:
+            return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return datetime.fromtimestamp(value, UTC)
+        except (OverflowError, OSError, ValueError):
+            return None
+    return None
+
+
+def whole_number(value: Any) -> int | None:
+    """A count as an int: 5, 5.0 and "5" are 5; None for anything else, negative numbers too."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, int | float) and value >= 0 and value == value and value != float("inf"):
+        return int(value) if int(value) == value else None
+    return None
+
+
+def amount(value: Any) -> float | None:
+    """A finite, non-negative number such as a cost; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < float("inf") else None
+
+
+def text_or_none(value: Any) -> str | None:
+    """A non-empty text; None for anything else."""
+    return value if isinstance(value, str) and value else None

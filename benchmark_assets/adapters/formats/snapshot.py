@@ -1,0 +1,80 @@
+"""The snapshot itself: one JSON object, a list of them, or JSON Lines.
+
+This is what `bench normalize` writes and what any tool can write to be benchmarked: the fields
+of `TraceSnapshot`, of which only `trace_id` is always needed. Unknown fields are ignored;
+`origin` is filled in from the file when it is left out, and kept when the snapshot already
+says which bytes it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from benchmark_assets.adapters.formats.base import TraceFile, parse_time, text_or_none
+from benchmark_assets.model.problem import InputError
+from benchmark_assets.model.trace import TraceSnapshot
+
+_MARKS = frozenset({"tool_calls", "generations", "messages", "final_answer", "prompt", "ended"})
+
+
+class SnapshotFormat:
+    """Reads snapshots."""
+
+    name = "snapshot"
+    description = "normalised snapshots, JSON or JSON Lines"
+
+    def matches(self, file: TraceFile) -> bool:
+        """Objects with a `trace_id` and at least one field of a snapshot's."""
+        sample = file.sample
+        if isinstance(sample, list):
+            sample = sample[0] if sample else None
+        return (
+            isinstance(sample, dict) and "trace_id" in sample and not _MARKS.isdisjoint(sample)
+        )
+
+    def parse(self, file: TraceFile) -> Iterator[TraceSnapshot]:
+        """Yield each snapshot; one that does not fit the fields' types has `problem` set."""
+        if file.is_json:
+            value = file.json
+            if isinstance(value, list):
+                for index, item in enumerate(value):
+                    yield self._one(file, f"[{index}]", item)
+            else:
+                yield self._one(file, None, value)
+            return
+        for number, value in file.lines():
+            yield self._one(file, f"line {number}", value)
+
+    def _one(self, file: TraceFile, record: str | None, value: Any) -> TraceSnapshot:
+        origin = file.origin(self.name, record)
+        if isinstance(value, InputError):
+            return TraceSnapshot(
+                trace_id=file.made_id(record or ""), origin=origin, problem=str(value)
+            )
+        try:
+            if not isinstance(value, dict):
+                raise msgspec.ValidationError(f"Expected `object`, got `{type(value).__name__}`")
+            if "origin" not in value:
+                value = {**value, "origin": msgspec.to_builtins(origin)}
+            snapshot = msgspec.convert(value, TraceSnapshot)
+        except msgspec.ValidationError as error:
+            where = f"{file.name}: {record}: " if record else f"{file.name}: "
+            fields = value if isinstance(value, dict) else {}
+            # What can still be read places the error row where people look for the trace.
+            return TraceSnapshot(
+                trace_id=text_or_none(fields.get("trace_id")) or file.made_id(record or ""),
+                origin=origin,
+                name=text_or_none(fields.get("name")),
+                workflow=text_or_none(fields.get("workflow")),
+                model=text_or_none(fields.get("model")),
+                task=text_or_none(fields.get("task")),
+                started_at=parse_time(fields.get("started_at")),
+                problem=f"{where}is no valid snapshot: {error}",
+            )
+        return snapshot
+
+
+FORMAT = SnapshotFormat()

@@ -1,0 +1,140 @@
+"""From the bytes of a file to settled snapshots: choose the format, parse, settle identity.
+
+Belongs here: what holds for every format alike: which model, task, workflow and day a trace
+belongs to, and what is reported instead of stored. Does not belong here: finding files and
+remembering them (`sources`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Any
+
+import msgspec
+
+from benchmark_assets.adapters.formats import choose_format
+from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.model.problem import InputError
+from benchmark_assets.model.project import ProjectConfig
+from benchmark_assets.model.trace import TraceSnapshot
+
+READER_VERSION = "1"
+"""Raised whenever the same bytes could be read into another snapshot; files are read again."""
+
+_SPACES = re.compile(r"\s+")
+
+
+def read_traces(
+    file: TraceFile,
+    config: ProjectConfig,
+    *,
+    format_name: str = "auto",
+    default_date: date | None = None,
+) -> Iterator[TraceSnapshot]:
+    """Yield the settled snapshots of a file, in the file's order.
+
+    A record that cannot be read or judged has `problem` set. One that names no model or no
+    time cannot be placed: its `model` or `started_at` is None and its `problem` says so.
+
+    Raises:
+        InputError: If the file is no trace at all.
+    """
+    chosen = choose_format(file, format_name)
+    try:
+        for snapshot in chosen.parse(file):
+            yield settle(snapshot, config, default_date)
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        # A format that trips over a shape it did not expect loses its file, not the batch.
+        problem = file.problem(
+            f"could not be read as {chosen.name}: {type(error).__name__}: {error}",
+            cure="if it is in another format, name that with --format",
+        )
+        raise InputError(problem) from error
+
+
+def settle(
+    snapshot: TraceSnapshot, config: ProjectConfig, default_date: date | None = None
+) -> TraceSnapshot:
+    """Fill in what identifies a trace: workflow, model, task, time, duration.
+
+    *Workflow* is metadata `workflow_name`, else the trace's name. *Model* is the metadata key
+    `model_key`, else the trace's only model, else its models joined by `+`; then its canonical
+    name. *Task* is the source's, else what `task.from` says, else a hash of the prompt.
+    """
+    changes: dict[str, Any] = {}
+    if snapshot.workflow is None:
+        changes["workflow"] = _text(snapshot.metadata.get("workflow_name")) or snapshot.name
+    model = _model(snapshot, config)
+    if model != snapshot.model:
+        changes["model"] = model
+    if snapshot.task is None:
+        changes["task"] = _task(snapshot, config)
+    started = snapshot.started_at
+    if started is None and default_date is not None:
+        started = datetime(default_date.year, default_date.month, default_date.day, tzinfo=UTC)
+        changes["started_at"] = started
+    elif started is not None and started.tzinfo is None:
+        started = started.replace(tzinfo=UTC)
+        changes["started_at"] = started
+    if snapshot.duration_ms is None and snapshot.started_at is not None and snapshot.ended_at:
+        ended = snapshot.ended_at
+        ended = ended.replace(tzinfo=UTC) if ended.tzinfo is None else ended
+        elapsed = round((ended - (started or ended)).total_seconds() * 1000)
+        changes["duration_ms"] = elapsed if elapsed >= 0 else None
+    if model is None or started is None:
+        missing = [
+            text
+            for text, value in (
+                (f"no model (metadata {config.model_key} names one)", model),
+                ("no time (a source's default_date gives one)", started),
+            )
+            if value is None
+        ]
+        reason = f"{_where(snapshot)}: has {' and '.join(missing)}"
+        changes["problem"] = f"{snapshot.problem}; {reason}" if snapshot.problem else reason
+    return msgspec.structs.replace(snapshot, **changes) if changes else snapshot
+
+
+def day_of(snapshot: TraceSnapshot) -> str | None:
+    """The trace's date, `YYYY-MM-DD`: its start in UTC."""
+    if snapshot.started_at is None:
+        return None
+    return snapshot.started_at.astimezone(UTC).date().isoformat()
+
+
+def _where(snapshot: TraceSnapshot) -> str:
+    origin = snapshot.origin
+    return f"{origin.file}: {origin.record}" if origin.record else origin.file
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _model(snapshot: TraceSnapshot, config: ProjectConfig) -> str | None:
+    name = _text(snapshot.metadata.get(config.model_key)) or snapshot.model
+    if name is None:
+        used = sorted({config.canonical_model(g.model) for g in snapshot.generations if g.model})
+        name = "+".join(used) or None
+    return None if name is None else config.canonical_model(name)
+
+
+def _task(snapshot: TraceSnapshot, config: ProjectConfig) -> str | None:
+    source = config.task.from_
+    value: str | None = None
+    if source == "session":
+        value = snapshot.session_id
+    elif source.startswith("metadata."):
+        found = snapshot.metadata.get(source.removeprefix("metadata."))
+        value = str(found) if isinstance(found, int) else _text(found)
+    if value is not None:
+        return value
+    if snapshot.prompt is None:
+        return None
+    prompt = _SPACES.sub(" ", snapshot.prompt).strip()
+    return "prompt:" + hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,149 @@
+"""`benchmark.yaml`: where traces and contracts are, and what is known about the models.
+
+Belongs here: the file's sections and their defaults. Does not belong here: finding and reading
+the file, or the environment variables that override it (`adapters/project_file`).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from benchmark_assets.model.contract import Names, NonEmpty, Section
+
+
+def _date(value: Any) -> Any:
+    """YAML reads 2026-01-01 as a date already; accept the quoted form too."""
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError as error:
+            raise ValueError("expected a date such as 2026-01-31") from error
+    return value
+
+
+Day = Annotated[date, BeforeValidator(_date)]
+
+
+class FileSource(Section):
+    """Trace files in folders.
+
+    Attributes:
+        name: Names the source's index in the store; default: made from `path`.
+        path: A file, a folder (searched recursively) or a glob, relative to `benchmark.yaml`.
+        format: Name of a trace format, or `auto`: the content decides.
+        default_date: Day (UTC) of traces that carry no time; without it they are reported.
+    """
+
+    kind: Literal["files"] = "files"
+    name: NonEmpty
+    path: NonEmpty
+    format: NonEmpty = "auto"
+    default_date: Day | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("path"), str) and "name" not in data:
+            stem = re.sub(r"[^A-Za-z0-9]+", "-", data["path"]).strip("-").lower() or "files"
+            return {**data, "name": stem}
+        return data
+
+
+class ModelSettings(Section):
+    """What is known about a model: its other names, and prices in US dollars per million tokens.
+
+    Prices fill a cost that a trace does not carry, marked as estimated; a measured cost stays.
+    Cached and reasoning tokens are priced at `cached_usd_per_mtok` (default: the input price)
+    and the output price.
+    """
+
+    aliases: Names = ()
+    input_usd_per_mtok: Annotated[float, Field(ge=0, strict=False)] | None = None
+    output_usd_per_mtok: Annotated[float, Field(ge=0, strict=False)] | None = None
+    cached_usd_per_mtok: Annotated[float, Field(ge=0, strict=False)] | None = None
+
+    @model_validator(mode="after")
+    def _both_prices(self) -> ModelSettings:
+        if (self.input_usd_per_mtok is None) != (self.output_usd_per_mtok is None):
+            raise ValueError("give input_usd_per_mtok and output_usd_per_mtok, or neither")
+        return self
+
+
+class TaskIdentity(Section):
+    """Where a trace's task comes from when its format names none.
+
+    `metadata.KEY`, `session`, or `prompt` (a hash of the prompt with white space folded).
+    """
+
+    from_: Annotated[str, Field(pattern=r"^(metadata\..+|session|prompt)$")] = Field(
+        default="metadata.task_id", alias="from"
+    )
+
+
+class Schedule(Section):
+    """When the nightly run starts, and how many days back it looks for late data."""
+
+    cron: NonEmpty = "0 3 * * *"
+    timezone: NonEmpty = "UTC"
+    lookback_days: Annotated[int, Field(ge=0, le=365)] = 3
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise ValueError(f"'{value}' is not an IANA time zone, such as Europe/Berlin") from error
+        return value
+
+
+class ProjectConfig(Section):
+    """The whole of `benchmark.yaml`; everything has a default.
+
+    Attributes:
+        store: Folder or fsspec URL of the store.
+        contracts: Folders or files of contracts.
+        model_key: Metadata key that names a trace's model.
+        first_date: First day that can be a partition in Dagster; data from before it lowers it.
+    """
+
+    store: NonEmpty = "data/store"
+    contracts: Names = ("contracts/",)
+    sources: tuple[FileSource, ...] = ()
+    models: dict[str, ModelSettings] = {}
+    model_key: NonEmpty = "model_name"
+    task: TaskIdentity = TaskIdentity()
+    first_date: Day = date(2025, 1, 1)
+    schedule: Schedule = Schedule()
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _sources(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _unambiguous(self) -> ProjectConfig:
+        names = [source.name for source in self.sources]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two sources are named {', '.join(twice)}; give them a `name`")
+        owner: dict[str, str] = {}
+        for model, settings in self.models.items():
+            for alias in settings.aliases:
+                if alias in owner or alias in self.models:
+                    other = owner.get(alias, alias)
+                    raise ValueError(f"models.{model}.aliases: {alias} already names {other}")
+                owner[alias] = model
+        return self
+
+    def canonical_model(self, name: str) -> str:
+        """The name under which a model is ranked: its entry in `models`, else its own name."""
+        for model, settings in self.models.items():
+            if name in settings.aliases:
+                return model
+        return name

@@ -1,0 +1,89 @@
+"""The verdict over one run: every plugin of a contract, then one binary outcome.
+
+Belongs here: running plugins and combining what they found. Does not belong here: any rule
+about traces (a plugin each) and which traces a contract judges (`routing`).
+
+A broken grader is not a failing model: a plugin that raises makes the outcome `error`, naming
+it. A failed check decides before a check that could not be made: all must pass, so one failure
+settles it whatever the other would have said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmark_assets.model.contract import Contract
+from benchmark_assets.model.trace import TraceSnapshot
+from benchmark_assets.model.verdict import PluginResult, Verdict
+from benchmark_assets.scoring.plugins import PLUGINS
+from benchmark_assets.scoring.plugins.base import Plugin
+
+ENGINE_VERSION = "1"
+"""Raised whenever the same trace and contract could be judged differently. It is part of every
+stored key, so raising it re-evaluates everything, and a test notices when it should be."""
+
+HEALTH = "trace_health"
+
+
+class ContractJudge:
+    """A contract compiled once, to judge any number of traces."""
+
+    def __init__(self, contract: Contract, plugins: Sequence[Plugin] = PLUGINS) -> None:
+        self.contract = contract
+        self._errors: list[PluginResult] = []
+        self._judges = []
+        for plugin in plugins:
+            try:
+                judge = plugin.prepare(contract)
+            except Exception as error:  # a plugin's fault must not end the batch
+                self._errors.append(PluginResult(plugin=plugin.name, error=_describe(error)))
+                continue
+            if judge is not None:
+                self._judges.append((plugin.name, judge))
+
+    def evaluate(self, trace: TraceSnapshot) -> Verdict:
+        """Judge one trace. Never raises for what is in the trace."""
+        if trace.problem is not None:
+            return Verdict(outcome="error", score=None, plugins=(), reason=trace.problem)
+        results = list(self._errors)
+        for name, judge in self._judges:
+            try:
+                results.append(PluginResult(plugin=name, checks=tuple(judge(trace))))
+            except Exception as error:  # as above
+                results.append(PluginResult(plugin=name, error=_describe(error)))
+        return self._verdict(tuple(results))
+
+    def _verdict(self, results: tuple[PluginResult, ...]) -> Verdict:
+        scores = [score for result in results if (score := result.score) is not None]
+        score = sum(scores) / len(scores) if scores else None
+        for result in results:
+            if result.error is not None:
+                reason = f"plugin {result.plugin} raised {result.error}"
+                return Verdict(outcome="error", score=score, plugins=results, reason=reason)
+        checks = [(result.plugin, check) for result in results for check in result.checks]
+        for wanted in ("failed", "error"):
+            for plugin, check in checks:
+                if check.outcome == wanted:
+                    return Verdict(
+                        outcome="unresolved" if wanted == "failed" else "error",
+                        score=score,
+                        plugins=results,
+                        reason=f"{plugin}: {check.reason}",
+                    )
+        demanded = any(
+            check.outcome == "passed"
+            for plugin, check in checks
+            if plugin != HEALTH or (self.contract.ends_with is not None and check.name == "ended")
+        )
+        return Verdict(
+            outcome="resolved" if demanded else "unchecked", score=score, plugins=results
+        )
+
+
+def evaluate(trace: TraceSnapshot, contract: Contract) -> Verdict:
+    """Judge one trace by one contract; for many traces, keep a `ContractJudge`."""
+    return ContractJudge(contract).evaluate(trace)
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,101 @@
+"""`final`: what the run said in the end: facts that must be there, texts that must not, a schema.
+
+Texts are compared as `matching.plain_text` reads them. A trace without any text to the user
+fails what must be said: nothing was said. A schema is applied to the final answer parsed as
+JSON; an answer that is not JSON fails it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from jsonschema import Draft202012Validator
+
+from benchmark_assets.model.contract import Contract
+from benchmark_assets.model.trace import TraceSnapshot
+from benchmark_assets.model.verdict import Check
+from benchmark_assets.scoring.matching import plain_text, show
+from benchmark_assets.scoring.plugins.base import Judge, Plugin
+
+
+def _prepare(contract: Contract) -> Judge | None:
+    final = contract.final
+    if final is None:
+        return None
+    wanted = [(text, plain_text(text)) for text in final.contains]
+    unwanted = [(text, plain_text(text)) for text in final.not_contains]
+    validator = None if final.schema_ is None else Draft202012Validator(final.schema_)
+    whole = final.scope == "conversation"
+    place = "what was said to the user" if whole else "the final answer"
+
+    def judge(trace: TraceSnapshot) -> Iterator[Check]:
+        said = [m.text for m in trace.messages] if whole else []
+        if trace.final_answer is not None and (not whole or trace.final_answer not in said):
+            said.append(trace.final_answer)
+        texts = [plain_text(text) for text in said]
+        for text, plain in wanted:
+            if any(plain in said_text for said_text in texts):
+                yield Check(name=f"contains: {text}", outcome="passed")
+            else:
+                yield Check(
+                    name=f"contains: {text}",
+                    outcome="failed",
+                    expected=f"{show(text)} in {place}",
+                    observed=show(said[-1]) if said else "no text to the user",
+                    reason=f"{show(text)} was not said",
+                )
+        for text, plain in unwanted:
+            hit = next((said[i] for i, other in enumerate(texts) if plain in other), None)
+            if hit is None:
+                yield Check(name=f"not contains: {text}", outcome="passed")
+            else:
+                yield Check(
+                    name=f"not contains: {text}",
+                    outcome="failed",
+                    expected=f"{show(text)} not in {place}",
+                    observed=show(hit),
+                    reason=f"{show(text)} was said",
+                )
+        if validator is not None:
+            yield _schema_check(validator, trace.final_answer)
+
+    return judge
+
+
+def _schema_check(validator: Draft202012Validator, answer: str | None) -> Check:
+    expected = "an answer that fits the schema"
+    if answer is None:
+        return Check(
+            name="schema",
+            outcome="failed",
+            expected=expected,
+            observed="no final answer",
+            reason="there is no final answer",
+        )
+    try:
+        payload: Any = msgspec.json.decode(answer)
+    except (msgspec.DecodeError, RecursionError):
+        return Check(
+            name="schema",
+            outcome="failed",
+            expected=expected,
+            observed=show(answer),
+            reason="the final answer is not JSON",
+        )
+    errors = sorted(validator.iter_errors(payload), key=lambda error: list(map(str, error.path)))
+    if not errors:
+        return Check(name="schema", outcome="passed")
+    at = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in errors[0].absolute_path)
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return Check(
+        name="schema",
+        outcome="failed",
+        expected=expected,
+        observed=show(payload),
+        reason=f"answer{at}: {errors[0].message}{more}",
+    )
+
+
+PLUGIN = Plugin("final_output", _prepare)

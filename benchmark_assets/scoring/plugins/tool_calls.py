@@ -1,0 +1,75 @@
+"""`tools`: every required tool was used, no forbidden one was.
+
+A required tool must have succeeded at least once: a call that only ever failed did not do the
+job. A forbidden tool fails the run by being called, whether or not the call succeeded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from benchmark_assets.model.contract import Contract
+from benchmark_assets.model.trace import ToolCall, TraceSnapshot
+from benchmark_assets.model.verdict import Check
+from benchmark_assets.scoring.matching import any_glob
+from benchmark_assets.scoring.plugins.base import Judge, Plugin, at, name_call, succeeded
+
+
+def _prepare(contract: Contract) -> Judge | None:
+    policy = contract.tools
+    if policy is None:
+        return None
+    required = [(name, any_glob([name])) for name in policy.required]
+    forbidden = [(name, any_glob([name])) for name in policy.forbidden]
+    declared = any_glob([*policy.required, *policy.optional, *policy.forbidden])
+
+    def judge(trace: TraceSnapshot) -> Iterator[Check]:
+        for name, fits in required:
+            yield _required(name, [c for c in enumerate(trace.tool_calls) if fits(c[1].name)])
+        for name, fits in forbidden:
+            used = [(i, call) for i, call in enumerate(trace.tool_calls) if fits(call.name)]
+            if not used:
+                yield Check(name=f"forbidden: {name}", outcome="passed")
+                continue
+            calls = ", ".join(name_call(call, i) for i, call in used)
+            yield Check(
+                name=f"forbidden: {name}",
+                outcome="failed",
+                expected="never called",
+                observed=calls,
+                reason=f"forbidden tool was called: {calls}",
+                where=at(used[0][1], used[0][0]),
+            )
+        others = Counter(call.name for call in trace.tool_calls if not declared(call.name))
+        if others:
+            observed = ", ".join(f"{name} × {count}" for name, count in sorted(others.items()))
+            yield Check(name="undeclared tools", outcome="info", observed=observed)
+
+    return judge
+
+
+def _required(name: str, used: list[tuple[int, ToolCall]]) -> Check:
+    good = [(i, call) for i, call in used if succeeded(call)]
+    if good:
+        return Check(name=f"required: {name}", outcome="passed", where=at(good[0][1], good[0][0]))
+    if not used:
+        return Check(
+            name=f"required: {name}",
+            outcome="failed",
+            expected="called successfully",
+            observed="never called",
+            reason=f"required tool {name} was never called",
+        )
+    index, call = used[-1]
+    return Check(
+        name=f"required: {name}",
+        outcome="failed",
+        expected="called successfully",
+        observed=f"{len(used)} calls, all failed: {call.error or 'no message'}",
+        reason=f"required tool {name} never succeeded",
+        where=at(call, index),
+    )
+
+
+PLUGIN = Plugin("tool_calls", _prepare)
