@@ -58,7 +58,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _DISPUTED = re.compile(
     r"[-+]?0[0-9_]+"  # octal, decimal or text
-    r"|[-+]?[0-9][0-9_]*_[0-9_]*(\.[0-9_]*)?"  # number or text
+    r"|[-+]?(?=[0-9.]*_)[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?"  # number or text
     r"|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?"  # base 60 or text
 )
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -174,7 +174,7 @@ def parse_yaml(
     """
     reader = _Reader(name, dates)
     root = reader.nodes(_decode(data, name))
-    if root is None or (root.kind == "scalar" and root.plain and not root.text):
+    if root is None or (root.kind == "scalar" and root.plain and root.text in _NULL):
         if may_be_empty:
             return Document(name, {}, {(): Place(1)}, tuple(reader.problems))
         reader.fail(1, "is empty", "write it, or remove the file")
@@ -211,11 +211,11 @@ def validate(
     try:
         found = model.model_validate(document.data if data is None else data)
     except ValidationError as error:
-        reported = {problem.key for problem in problems}
+        reported = {(problem.key, problem.line) for problem in problems}
         problems += [
             problem
             for problem in problems_of(error, document, model, derived=derived, cures=cures)
-            if problem.key not in reported
+            if (problem.key, problem.line) not in reported
         ]
     if problems or found is None:
         raise InputError(by_line(problems))
@@ -271,6 +271,16 @@ class _Node:
     open: bool = False
     items: list[tuple[int, _Node]] = field(default_factory=list)
     """Line and node of each item; keys and values take turns in a mapping."""
+
+    def pairs(self) -> Iterator[tuple[int, _Node, _Node]]:
+        """Line, key and value of each entry of a mapping."""
+        for (line, key), (_, value) in zip(self.items[::2], self.items[1::2], strict=True):
+            yield line, key, value
+
+    def mappings(self) -> list[_Node] | None:
+        """The mappings that `<<: self` merges; None if it is not one or a list of them."""
+        nodes = [node for _, node in self.items] if self.kind == "sequence" else [self]
+        return nodes if all(node.kind == "mapping" for node in nodes) else None
 
 
 class _Reader:
@@ -353,13 +363,7 @@ class _Reader:
         An alias is expanded wherever it stands, so that every key path has its place and no
         two of them share an object.
         """
-        self._values += 1
-        if self._values > MAX_VALUES:
-            self.fail(
-                line,
-                f"holds more than {MAX_VALUES:,} values once its aliases are expanded",
-                "write out less with aliases",
-            )
+        self._count(line)
         if len(path) > MAX_DEPTH:
             self.fail(line, f"is nested more than {MAX_DEPTH} levels deep")
         raw = node.text if node.plain and node.tag is None else None
@@ -383,11 +387,15 @@ class _Reader:
         data: dict[str, Any] = {}
         first: dict[str, int] = {}
         merged: list[_Node] = []
-        for (line, key), (_, value) in zip(node.items[::2], node.items[1::2], strict=True):
+        for line, key, value in node.pairs():
             if key.kind != "scalar":
                 self.note(path, line, "has a list or a mapping for a key", "a key is a text")
             elif key.plain and key.text == "<<":
-                merged += self._merged(value, path, line)
+                mappings = value.mappings()
+                if mappings is None:
+                    cure = "give it *name of a mapping"
+                    self.note((*path, "<<"), line, "merges what is no mapping", cure)
+                merged += mappings or []
             elif key.text in first:
                 self.note(
                     (*path, key.text),
@@ -398,21 +406,39 @@ class _Reader:
             else:
                 first[key.text] = line
                 data[key.text] = self.value(value, (*path, key.text), line)
-        for other in merged:
-            # An inner copy of the place and problems of the merged mapping itself is not wanted,
-            # only its keys: those written out here win, then the earlier of the merged ones.
-            for (line, key), (_, value) in zip(other.items[::2], other.items[1::2], strict=True):
-                if key.kind == "scalar" and key.text not in data:
-                    data[key.text] = self.value(value, (*path, key.text), line)
+        # Keys written out here win, then those of the earlier of the merged mappings.
+        for line, name, value in self._inherited(merged):
+            if name not in data:
+                data[name] = self.value(value, (*path, name), line)
         return data
 
-    def _merged(self, value: _Node, path: KeyPath, line: int) -> list[_Node]:
-        """The mappings that `<<: value` merges."""
-        nodes = [item for _, item in value.items] if value.kind == "sequence" else [value]
-        if all(node.kind == "mapping" for node in nodes):
-            return nodes
-        self.note((*path, "<<"), line, "merges what is no mapping", "give it *name of a mapping")
-        return []
+    def _inherited(self, merged: list[_Node]) -> Iterator[tuple[int, str, _Node]]:
+        """Line, key and value of all that mappings have, and the mappings merged into those."""
+        waiting = merged[::-1]
+        seen: set[int] = set()
+        while waiting:
+            node = waiting.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            self._count(node.line)
+            further: list[_Node] = []
+            for line, key, value in node.pairs():
+                if key.plain and key.text == "<<":
+                    further += value.mappings() or []
+                elif key.kind == "scalar":
+                    yield line, key.text, value
+            waiting += further[::-1]
+
+    def _count(self, line: int) -> None:
+        """Count one more value, or one more look at a merged mapping, towards the limit."""
+        self._values += 1
+        if self._values > MAX_VALUES:
+            self.fail(
+                line,
+                f"holds more than {MAX_VALUES:,} values once its aliases are expanded",
+                "write out less with aliases",
+            )
 
     def _plain(self, raw: str, path: KeyPath, line: int) -> Any:
         """What a scalar without quotes means."""
@@ -502,7 +528,7 @@ def _decode(data: bytes, name: str) -> str:
                 f"column {column}: has the control character U+{ord(bad.group()):04X}",
                 file=name,
                 line=before_bad.count("\n") + 1,
-                cure='remove it, or write it as an escape in double quotes, such as "\\x07"',
+                cure=f'remove it, or write "\\u{ord(bad.group()):04X}" in double quotes',
             )
         )
     return text
@@ -517,20 +543,22 @@ _SYNTAX: tuple[tuple[str, str, str | None], ...] = (
     ),
     ("could not find expected ':'", "a line without `:` among `key: value` lines", "add the `:`"),
     ("found unexpected end of stream", "the quote opened on line {line} is never closed", None),
+    ("',' or ']'", "the list opened by `[` on line {line} misses a `,` or its `]`", None),
+    ("',' or '}'", "the mapping opened by `{{` on line {line} misses a `,` or its `}}`", None),
     (
-        "',' or ']'",
-        "the list opened by `[` on line {line} misses a `,` or its `]`",
-        None,
-    ),
-    (
-        "',' or '}'",
-        "the mapping opened by `{{` on line {line} misses a `,` or its `}}`",
-        None,
+        "node content",
+        "a value is missing here, after a `[`, `{{`, `,` or `:`",
+        "close what is open, or remove what is too much",
     ),
     (
         "unknown escape character",
         "a backslash in double quotes starts an escape, and this is none",
         "use single quotes, as for regular expressions: '\\d+'",
+    ),
+    (
+        "Unicode character escape",
+        "this escape in double quotes is no character",
+        "write the character itself",
     ),
     (
         "expected alphabetic or numeric character",
@@ -540,18 +568,20 @@ _SYNTAX: tuple[tuple[str, str, str | None], ...] = (
     (
         "did not find expected key",
         "does not line up with the block that begins on line {line}",
-        "indent it like the lines it belongs to; a quoted text ends with its quote",
+        "indent it like the lines it belongs to",
     ),
     (
         "expected <block end>",
         "does not line up with the block that begins on line {line}",
-        "indent it like the lines it belongs to; a quoted text ends with its quote",
+        "indent it like the lines it belongs to",
     ),
     (
         "'-' indicator",
         "does not line up with the list that begins on line {line}",
         "start each item with `- ` at the same indentation",
     ),
+    ("maximum nesting depth", f"is nested more than {MAX_DEPTH} levels deep", None),
+    ("directive", "a line that starts with `%` is an instruction to YAML", "quote the text"),
 )
 
 
@@ -568,9 +598,17 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str, str
         if here == "\t":
             return line + 1, at + "a tab, and YAML is indented with spaces", "use spaces"
         return line + 1, at + f"a text cannot start with `{here}`", "quote the text"
-    for needle, message, cure in _SYNTAX:
+    if "expected ':'" in problem and error.context_mark:
+        # Noticed at the next line or at the end; the line itself is the context.
+        line, at = error.context_mark.line, f"column {error.context_mark.column + 1}: "
+    if "expected key" in problem or "<block end>" in problem:
+        before = lines[line][:column].strip(" -") if line < len(lines) else ""
+        if before:
+            cure = 'a quoted text or a list ends with its `"` or `]`; quote all of it'
+            return line + 1, at + "goes on after a value that has ended", cure
+    for needle, message, cure_or_none in _SYNTAX:
         if needle in problem:
-            return line + 1, at + message.format(line=began), cure
+            return line + 1, at + message.format(line=began), cure_or_none
     context = f"{error.context}: " if error.context else ""
     return line + 1, at + context + problem, None
 
@@ -598,7 +636,8 @@ def _step(data: Any, part: str | int) -> Any:
 _NOTHING = object()
 
 
-def _look_up(data: Any, path: KeyPath) -> Any:
+def look_up(data: Any, path: KeyPath) -> Any:
+    """The value at `path` in plain data; a marker that equals nothing if there is none."""
     for part in path:
         data = _step(data, part)
     return data
@@ -789,7 +828,7 @@ class _Wording:
 
     def _wrong_type(self, path: KeyPath, details: ErrorDetails, expected: list[str]) -> Problem:
         # `input` is what a validator made of the value; say what is in the file.
-        written = _look_up(self.document.data, path)
+        written = look_up(self.document.data, path)
         value = details["input"] if written is _NOTHING else written
         raw = self.document.raw(path)
         cure = self.cures.get(_shape(path))
@@ -838,7 +877,7 @@ class _Wording:
         if "read by YAML as" in text and raw is not None:
             number = self._found(path, value)
             return [self.document.problem(path, f"is {number}", self._quoted(path, raw))]
-        data = _look_up(self.document.data, path)
+        data = look_up(self.document.data, path)
         parts: list[str] = []
         for piece in text.split("; "):
             if parts and _leading_path(piece, data) is None:
@@ -851,7 +890,7 @@ class _Wording:
             at, message = (path, part) if below is None else ((*path, *below[0]), below[1])
             schema_path = re.fullmatch(r"(is not a JSON Schema: .*) at (\S+)", message, re.DOTALL)
             if schema_path:
-                inner = _schema_path(_look_up(data, at[len(path) :]), schema_path[2])
+                inner = _schema_path(look_up(data, at[len(path) :]), schema_path[2])
                 if inner:
                     at, message = (*at, *inner), schema_path[1]
             message, _, cure = message.partition("; ")

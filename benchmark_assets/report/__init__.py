@@ -7,6 +7,7 @@ partial or estimated; it never fills a gap. Every reporter is a pure function of
 no clock, no environment, no random ids.
 
 `text` formats single values, `view` decides what a figure says and which footnote it carries;
-`console`, `html`, `markdown` and `machine` are the reporters. Names of models and contracts
+`console`, `html`, `markdown` and `machine` are the reporters, and `markup`, `tables`, `scatter`
+and `method` what the HTML page is made of. Names of models and contracts
 come from traces and are hostile until a reporter has escaped them.
 """

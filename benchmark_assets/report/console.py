@@ -7,7 +7,7 @@ knows whether it is a terminal).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rich import box
@@ -24,12 +24,14 @@ from benchmark_assets.report.text import (
     format_ranks,
     format_tokens,
     join_words,
+    named,
     plural,
     printable,
     shorten,
 )
 from benchmark_assets.report.view import (
     PARTIAL,
+    HoleSummary,
     Shown,
     contract_names,
     footnotes,
@@ -59,7 +61,11 @@ MATRIX_CONTRACTS = 12
 LISTED = 8
 """Most holes, withheld cells or notes that are listed one by one."""
 
+PASS_HAT_KS = 3
+"""Most values of k in pass^k for which there is room beside the counts."""
+
 _GAP = 2
+_MODEL_COLUMNS = 20
 _NAME_COLUMNS = (14, 30)
 _CELL_COLUMNS = (7, 14)
 _HEADER_LINES = 3
@@ -128,10 +134,18 @@ def _print_reliability(standings: Standings, console: Console) -> None:
         console,
         "Reliability",
         [
-            _Column("Pass rate", "pass rate", [show_shared(item) for item in standings.models]),
+            _Column(
+                "Pass rate",
+                "pass rate",
+                [show_shared(item) for item in standings.models],
+            ),
             _Column("Overall", "overall", [show_rate(rate) for rate in rates]),
             _Column("Pooled", "pooled", [show_rate(rate, "micro") for rate in rates]),
-            _Column(name[0].upper() + name[1:], name, [show_interval(rate) for rate in rates]),
+            _Column(
+                name[0].upper() + name[1:],
+                name,
+                [show_interval(rate) for rate in rates],
+            ),
         ],
         full_names=True,
     )
@@ -160,7 +174,7 @@ def _print_outcomes(standings: Standings, console: Console) -> None:
         console,
         "Outcomes and repeated trials",
         [
-            count("Resolved", [item.resolved for item in counts]),
+            count("Res.", [item.resolved for item in counts]),
             count("Unres.", [item.unresolved for item in counts]),
             count("Unchk.", [item.unchecked for item in counts]),
             count("Error", [item.error for item in counts]),
@@ -170,21 +184,24 @@ def _print_outcomes(standings: Standings, console: Console) -> None:
                     f"pass^{k}",
                     [show_pass_hat_k(item.figures, k) for item in standings.models],
                 )
-                for k in shown_ks(standings)
+                for k in shown_ks(standings, PASS_HAT_KS)
             ),
         ],
     )
     _prose(
         console,
-        "Unres. unresolved, unchk. unchecked. pass^k: the chance that k trials of a task all "
-        "resolve, mean over tasks.",
+        "Res. resolved, unres. unresolved, unchk. unchecked runs. pass^k: the chance that k "
+        "trials of a task all resolve, mean over tasks.",
         style="dim",
     )
 
 
 def _print_usage(standings: Standings, console: Console) -> None:
     figures = [standing.figures for standing in standings.models]
-    costs, tokens = [item.cost_usd for item in figures], [item.tokens for item in figures]
+    costs, tokens = (
+        [item.cost_usd for item in figures],
+        [item.tokens for item in figures],
+    )
     times = [item.duration for item in figures]
     _print_models(
         standings,
@@ -206,7 +223,11 @@ def _print_usage(standings: Standings, console: Console) -> None:
                 "tokens",
                 [show_quantity(item, "per_run", format_tokens) for item in tokens],
             ),
-            _Column("Median\ntime", "time", [show_duration(item, "median_ms") for item in times]),
+            _Column(
+                "Median\ntime",
+                "time",
+                [show_duration(item, "median_ms") for item in times],
+            ),
             _Column("95th\npct.", "time", [show_duration(item, "p95_ms") for item in times]),
         ],
     )
@@ -220,26 +241,34 @@ def _print_models(
     *,
     full_names: bool = False,
 ) -> None:
-    """Print one table with a row for each model, and the footnotes its figures owe.
+    """Print a table with a row for each model, and the footnotes its figures owe.
 
-    Names fold; only with `full_names` are they printed whole however long they are, so that
-    one table of the page tells any two models apart.
+    Columns that do not fit beside the names go to a further table of the same rows. Names
+    fold; only with `full_names` are they printed whole however long they are, so that one
+    table of the page tells any two models apart.
     """
-    table = _table()
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("Model", overflow="fold", min_width=_NAME_COLUMNS[0])
-    for column in columns:
-        table.add_column(Text(column.head), justify="right", no_wrap=True)
     ranks = format_ranks([standing.rank for standing in standings.models])
-    for index, (rank, standing) in enumerate(zip(ranks, standings.models, strict=True)):
-        name = printable(standing.model)
-        table.add_row(
-            Text(rank),
-            Text(name if full_names else shorten(name, 2 * _NAME_COLUMNS[1])),
-            *(Text(_aligned(column, index)) for column in columns),
-            style="bold" if standing.rank == 1 else "",
-        )
-    _print_table(console, title, table)
+    printed = [named(standing.model) for standing in standings.models]
+    if not full_names:
+        printed = [shorten(name, 2 * _NAME_COLUMNS[1]) for name in printed]
+    beside = max(map(len, ranks)) + 2 * _GAP
+    beside += min(_MODEL_COLUMNS, max(Text(name).cell_len for name in ["Model", *printed]))
+    heading = title
+    for part in _parts(columns, console.width - beside):
+        table = _table()
+        table.add_column("#", justify="right", no_wrap=True)
+        table.add_column("Model", overflow="fold")
+        for column in part:
+            table.add_column(Text(column.head), justify="right", no_wrap=True)
+        for index, standing in enumerate(standings.models):
+            table.add_row(
+                Text(ranks[index]),
+                Text(printed[index]),
+                *(Text(_aligned(column, index)) for column in part),
+                style="bold" if standing.rank == 1 else "",
+            )
+        _print_table(console, heading, table)
+        heading = f"{title}, continued"
     names = [standing.model for standing in standings.models]
     notes = footnotes(
         (
@@ -290,13 +319,14 @@ def _print_matrix(standings: Standings, console: Console) -> None:
             "" if cell is None or shown.value is None else scored_fraction(cell.figures.pass_rate)
         )
         texts[key] = f"{shown.text} {fraction}".rstrip()
-    rows = [names.get(contract, printable(contract)) for contract in contracts]
+    rows = [names.get(contract, named(contract)) for contract in contracts]
     widest = max((len(text) for text in texts.values()), default=0)
     for block in _blocks(models, models, rows, console.width, widest):
         table = _matrix_table("Contract", block)
         for contract, row in zip(contracts, rows, strict=True):
             table.add_row(
-                _name(row, block.first), *(Text(texts[model, contract]) for model in block.keys)
+                _name(row, block.first),
+                *(Text(texts[model, contract]) for model in block.keys),
             )
         _print_table(console, f"Pass rate by contract, resolved/scored{block.which}", table)
     if "n/a" in texts.values():
@@ -314,11 +344,15 @@ class _Block(NamedTuple):
 
 
 def _blocks(
-    keys: Sequence[str], heads: Sequence[str], rows: Sequence[str], columns: int, cell: int = 0
+    keys: Sequence[str],
+    heads: Sequence[str],
+    rows: Sequence[str],
+    columns: int,
+    cell: int = 0,
 ) -> list[_Block]:
     """Split the columns of a matrix into blocks that fit `columns` columns of a terminal."""
     low, high = _CELL_COLUMNS
-    printed = [printable(head) for head in heads]
+    printed = [named(head) for head in heads]
     width = max(low, cell, min(high, max(map(len, printed), default=0)))
     low, high = _NAME_COLUMNS
     longest = max((Text(printable(row)).cell_len for row in rows), default=0)
@@ -346,17 +380,17 @@ def _matrix_table(first: str, block: _Block) -> Table:
 
 
 def _name(name: str, width: int) -> Text:
-    return Text(shorten(printable(name), 2 * width))
+    return Text(shorten(named(name), 2 * width))
 
 
 def _print_footer(standings: Standings, console: Console) -> None:
     names = contract_names(standings.contracts)
 
     def name(contract: str) -> str:
-        return shorten(names.get(contract, printable(contract)), 40)
+        return shorten(names.get(contract, named(contract)), 40)
 
     def model(key: str) -> str:
-        return shorten(printable(key), 40)
+        return shorten(named(key), 40)
 
     if len(standings.holes) <= LISTED:
         holes = [
@@ -368,18 +402,7 @@ def _print_footer(standings: Standings, console: Console) -> None:
         ]
     else:
         holes = [
-            f"{model(item.model)}: "
-            + " and ".join(
-                part
-                for part in (
-                    item.whole and f"nothing under {plural(len(item.whole), 'contract')}",
-                    item.partly
-                    and f"{plural(sum(hole.tasks for hole in item.partly), 'task')} "
-                    f"missing under {plural(len(item.partly), 'contract')}",
-                )
-                if part
-            )
-            for item in summarize_holes(standings.holes)
+            f"{model(item.model)}: {_summary(item)}" for item in summarize_holes(standings.holes)
         ]
     _listing(console, "Holes: tasks that others have a scored run for", holes)
     reasons: dict[str, list[str]] = {}
@@ -396,7 +419,22 @@ def _print_footer(standings: Standings, console: Console) -> None:
     console.print()
     _prose(console, judged(standings))
     engine = printable(standings.engine) or "not recorded"
-    _prose(console, f"Edition {format_hash(standings.edition)}, engine {engine}.", style="dim")
+    _prose(
+        console,
+        f"Edition {format_hash(standings.edition)}, engine {engine}.",
+        style="dim",
+    )
+
+
+def _summary(holes: HoleSummary) -> str:
+    parts = []
+    if holes.whole:
+        parts.append(f"nothing under {plural(len(holes.whole), 'contract')}")
+    if holes.partly:
+        tasks = sum(hole.tasks for hole in holes.partly)
+        under = plural(len(holes.partly), "contract")
+        parts.append(f"{plural(tasks, 'task')} missing under {under}")
+    return "; ".join(parts)
 
 
 def _listing(console: Console, title: str, lines: Sequence[str]) -> None:
@@ -410,6 +448,24 @@ def _listing(console: Console, title: str, lines: Sequence[str]) -> None:
         _prose(console, f"and {format_count(len(lines) - LISTED)} more", indent=2)
 
 
+def _parts(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
+    """Split columns, in order, into as few runs as fit `width` columns of a terminal each."""
+    parts: list[list[_Column]] = [[]]
+    used = -_GAP
+    for column in columns:
+        texts = [
+            *column.head.split("\n"),
+            *(_aligned(column, i) for i in range(len(column.figures))),
+        ]
+        needs = max(map(len, texts)) + _GAP
+        if parts[-1] and used + needs > width:
+            parts.append([])
+            used = -_GAP
+        parts[-1].append(column)
+        used += needs
+    return parts
+
+
 def _aligned(column: _Column, index: int) -> str:
     """Give a figure's text so that digits align whether or not a mark follows them."""
     text = column.figures[index].text
@@ -418,7 +474,12 @@ def _aligned(column: _Column, index: int) -> str:
 
 
 def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    return Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, _GAP - 1, 0, 0),
+    )
 
 
 def _print_table(console: Console, title: str, table: Table) -> None:

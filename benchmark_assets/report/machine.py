@@ -6,6 +6,8 @@ figure; the fields are those of `model.standings`, null is unknown.
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 
 from benchmark_assets.model.standings import Standings
@@ -17,4 +19,21 @@ def standings_json(standings: Standings) -> bytes:
     Fields come in the order in which the types declare them and lists in the order given, so
     equal standings give equal bytes; `msgspec.json.decode(..., type=Standings)` reads it back.
     """
-    return msgspec.json.format(msgspec.json.encode(standings), indent=2) + b"\n"
+    compact = encode(standings)
+    try:
+        return msgspec.json.format(compact, indent=2) + b"\n"
+    except msgspec.DecodeError:
+        return json.dumps(json.loads(compact), indent=2).encode() + b"\n"
+
+
+def encode(standings: Standings) -> bytes:
+    r"""Serialise standings as JSON without white space.
+
+    Names that hold lone surrogates have no UTF-8; the whole is then written in ASCII, where
+    they are `\ud800` and the like. JSON allows it, though some readers (msgspec) refuse it.
+    """
+    try:
+        return msgspec.json.encode(standings)
+    except UnicodeEncodeError:
+        built = msgspec.to_builtins(standings)
+        return json.dumps(built, separators=(",", ":")).encode()

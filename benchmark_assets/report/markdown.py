@@ -15,6 +15,7 @@ from benchmark_assets.report.text import (
     format_money,
     format_ranks,
     format_tokens,
+    named,
     plural,
     printable,
 )
@@ -89,7 +90,10 @@ def _figures(standings: Standings, standing: ModelStanding) -> list[tuple[str, S
         ("pass rate", show_shared(standing)),
         ("pooled", show_rate(figures.pass_rate, "micro")),
         (interval_name(standings), show_interval(figures.pass_rate)),
-        ("cost per resolved", show_quantity(figures.cost_usd, "per_resolved", format_money)),
+        (
+            "cost per resolved",
+            show_quantity(figures.cost_usd, "per_resolved", format_money),
+        ),
         ("tokens per run", show_quantity(figures.tokens, "per_run", format_tokens)),
         ("median duration", show_duration(figures.duration, "median_ms")),
     ]
@@ -102,7 +106,11 @@ def _table(standings: Standings, models: tuple[ModelStanding, ...]) -> str:
     ranks = format_ranks([standing.rank for standing in standings.models])
     rows = [header, ["---:", "---", *("---:" for _ in columns)]]
     for rank, standing in zip(ranks, models, strict=False):
-        cells = [rank, standing.model, *(item.text for _, item in _figures(standings, standing))]
+        cells = [
+            rank,
+            named(standing.model),
+            *(item.text for _, item in _figures(standings, standing)),
+        ]
         rows.append([escape(cell) for cell in cells])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

@@ -19,7 +19,7 @@ EDITION_CHARS = 12
 """How much of a content hash is shown to people; 48 bits name an edition well enough."""
 
 _ELLIPSIS = "…"
-_SCALES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
+_SCALES = ((1e3, "k"), (1e6, "M"))
 
 
 def format_percent(rate: float | None) -> str:
@@ -84,9 +84,9 @@ def format_tokens(tokens: float | None) -> str:
         return f"{tokens:.0f}"
     for scale, suffix in _SCALES:
         # 999,960 is 1.0M, not 1000.0k.
-        if round(tokens / scale, 1) >= 1:
+        if round(tokens / scale, 1) < 1000:
             return f"{tokens / scale:.1f}{suffix}"
-    return f"{tokens:.0f}"
+    return f"{tokens / 1e9:,.1f}B"
 
 
 def format_duration(milliseconds: int | None) -> str:
@@ -156,6 +156,11 @@ def printable(text: str) -> str:
     can neither move a cursor nor reorder the text around it.
     """
     return "".join(_visible(char) for char in text)
+
+
+def named(name: str) -> str:
+    """Make the name of a model or contract safe to show; an empty one says that it is empty."""
+    return printable(name) or "(no name)"
 
 
 def shorten(text: str, most: int) -> str:

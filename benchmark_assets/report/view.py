@@ -34,6 +34,7 @@ from benchmark_assets.report.text import (
     format_percent,
     format_percent_range,
     join_words,
+    named,
     plural,
     printable,
     shorten,
@@ -42,9 +43,6 @@ from benchmark_assets.report.text import (
 INAPPLICABLE = "n/a"
 PARTIAL = "*"
 ESTIMATED = "~"
-
-PASS_HAT_KS = 4
-"""Most values of k that are shown: the first ones and the largest."""
 
 _NAME_CHARS = 40
 _NAMES = 3
@@ -132,10 +130,10 @@ def interval_method(standings: Standings) -> str | None:
     return join_words(sorted(map(printable, methods))) or None
 
 
-def shown_ks(standings: Standings) -> tuple[int, ...]:
-    """Choose the k of pass^k to show: the smallest ones any model has, and the largest."""
+def shown_ks(standings: Standings, most: int) -> tuple[int, ...]:
+    """Choose at most `most` k of pass^k: the smallest ones that any model has, and the largest."""
     ks = sorted({item.k for standing in standings.models for item in standing.figures.pass_hat_k})
-    return tuple(ks if len(ks) <= PASS_HAT_KS else [*ks[: PASS_HAT_KS - 1], ks[-1]])
+    return tuple(ks if len(ks) <= most else [*ks[: most - 1], ks[-1]])
 
 
 def show_pass_hat_k(figures: Figures, k: int) -> Shown:
@@ -213,7 +211,7 @@ def scored_fraction(rate: PassRate) -> str:
 
 def contract_names(contracts: Sequence[ContractEntry]) -> dict[str, str]:
     """Name contracts for people, by id; two of one name are told apart by their ids."""
-    names = [printable(entry.name or entry.contract) for entry in contracts]
+    names = [named(entry.name or entry.contract) for entry in contracts]
     return {
         entry.contract: (f"{name} ({printable(entry.contract)})" if names.count(name) > 1 else name)
         for entry, name in zip(contracts, names, strict=True)
@@ -256,7 +254,10 @@ def headline(standings: Standings) -> list[Fragment]:
     if len(first) == 1:
         opening = [Fragment(names, strong=True), Fragment(" ranks first: it resolves ")]
     else:
-        opening = [Fragment(names, strong=True), Fragment(" tie for first: each resolves ")]
+        opening = [
+            Fragment(names, strong=True),
+            Fragment(" tie for first: each resolves "),
+        ]
     return [*opening, rate, Fragment(over), *_runners_up(ranked[len(first) :])]
 
 
@@ -339,7 +340,7 @@ def _whereabouts(columns: dict[str, list[str]], models: Sequence[str]) -> str:
 
 
 def _names(models: Sequence[str]) -> str:
-    return join_words([shorten(printable(model), _NAME_CHARS) for model in models], most=_NAMES)
+    return join_words([shorten(named(model), _NAME_CHARS) for model in models], most=_NAMES)
 
 
 def _no_ranking(standings: Standings) -> str:

@@ -129,7 +129,8 @@ def make_standings(
 ) -> Standings:
     """Give standings in which every model has a cell under every contract not withheld."""
     entries = tuple(make_contract(index) for index in range(4)) if contracts is None else contracts
-    hidden = {(item.model, item.contract) for item in (*withheld, *holes)}
+    hidden = {(item.model, item.contract) for item in withheld}
+    hidden |= {(item.model, item.contract) for item in holes}
     return Standings(
         models=tuple(models),
         groups=tuple(

@@ -52,7 +52,7 @@ class SnapshotFormat:
         origin = file.origin(self.name, record)
         if isinstance(value, InputError):
             return TraceSnapshot(
-                trace_id=file.made_id(record or ""), origin=origin, problem=str(value)
+                trace_id=file.made_id(record or ""), origin=origin, problem=str(value).replace(file.name, file.key)
             )
         try:
             if not isinstance(value, dict):
@@ -61,7 +61,7 @@ class SnapshotFormat:
                 value = {**value, "origin": msgspec.to_builtins(origin)}
             snapshot = msgspec.convert(value, TraceSnapshot)
         except msgspec.ValidationError as error:
-            where = f"{file.name}: {record}: " if record else f"{file.name}: "
+            where = f"{file.key}: {record}: " if record else f"{file.key}: "
             fields = value if isinstance(value, dict) else {}
             # What can still be read places the error row where people look for the trace.
             return TraceSnapshot(

@@ -105,7 +105,7 @@ def _snapshot(file: TraceFile, run: _Run, simulation: Any, record: str) -> Trace
         "trial": whole_number(fields.get("trial")),
         "started_at": parse_time(fields.get("start_time")),
     }
-    where = f"{file.name}: {record}"
+    where = f"{file.key}: {record}"
     if not isinstance(simulation, dict):
         return TraceSnapshot(**common, problem=f"{where}: expected an object")
     messages = fields.get("messages")

@@ -20,34 +20,113 @@ class _Case(NamedTuple):
 
 
 _CASES = (
-    _Case("PayrollService", "payroll", "hrdb", "ledger", "postMonthlyTotals",
-          "sums the payslips of a month and posts the total to the ledger"),
-    _Case("OnboardingService", "onboarding", "hrdb", "mail", "welcomeEmployee",
-          "creates an employee and sends the welcome mail"),
-    _Case("RestockService", "restock", "inventory", "suppliers", "orderMissingItems",
-          "finds items below their minimum and orders them"),
-    _Case("InvoiceService", "invoicing", "ordersdb", "ledger", "invoiceOrder",
-          "turns a shipped order into an invoice and books it"),
-    _Case("LeadScoringService", "leads", "crm", "webstats", "scoreLead",
-          "rates a lead by its visits"),
-    _Case("VacationService", "vacation", "hrdb", "calendar", "approveVacation",
-          "approves a vacation and blocks the days in the calendar"),
-    _Case("ReturnsService", "returns", "ordersdb", "inventory", "acceptReturn",
-          "accepts a return and puts the item back into stock"),
-    _Case("CreditCheckService", "credit", "crm", "bureau", "checkAccount",
-          "asks the bureau for an account's rating and stores it"),
-    _Case("ShippingService", "shipping", "ordersdb", "carrier", "shipOrder",
-          "books a parcel for an order and stores its tracking number"),
-    _Case("OvertimeService", "overtime", "hrdb", "timesheets", "balanceOvertime",
-          "adds the overtime of a week to the employee's account"),
-    _Case("CampaignService", "campaigns", "crm", "mail", "startCampaign",
-          "sends a campaign to the contacts of a segment"),
-    _Case("AuditService", "audit", "ledger", "archive", "archiveYear",
-          "exports a closed year to the archive"),
-    _Case("TransferService", "transfer", "inventory", "carrier", "moveStock",
-          "moves stock between two warehouses"),
-    _Case("DirectoryService", "directory", "hrdb", "ldap", "syncEmployees",
-          "brings the directory up to date with the employees"),
+    _Case(
+        "PayrollService",
+        "payroll",
+        "hrdb",
+        "ledger",
+        "postMonthlyTotals",
+        "sums the payslips of a month and posts the total to the ledger",
+    ),
+    _Case(
+        "OnboardingService",
+        "onboarding",
+        "hrdb",
+        "mail",
+        "welcomeEmployee",
+        "creates an employee and sends the welcome mail",
+    ),
+    _Case(
+        "RestockService",
+        "restock",
+        "inventory",
+        "suppliers",
+        "orderMissingItems",
+        "finds items below their minimum and orders them",
+    ),
+    _Case(
+        "InvoiceService",
+        "invoicing",
+        "ordersdb",
+        "ledger",
+        "invoiceOrder",
+        "turns a shipped order into an invoice and books it",
+    ),
+    _Case(
+        "LeadScoringService", "leads", "crm", "webstats", "scoreLead", "rates a lead by its visits"
+    ),
+    _Case(
+        "VacationService",
+        "vacation",
+        "hrdb",
+        "calendar",
+        "approveVacation",
+        "approves a vacation and blocks the days in the calendar",
+    ),
+    _Case(
+        "ReturnsService",
+        "returns",
+        "ordersdb",
+        "inventory",
+        "acceptReturn",
+        "accepts a return and puts the item back into stock",
+    ),
+    _Case(
+        "CreditCheckService",
+        "credit",
+        "crm",
+        "bureau",
+        "checkAccount",
+        "asks the bureau for an account's rating and stores it",
+    ),
+    _Case(
+        "ShippingService",
+        "shipping",
+        "ordersdb",
+        "carrier",
+        "shipOrder",
+        "books a parcel for an order and stores its tracking number",
+    ),
+    _Case(
+        "OvertimeService",
+        "overtime",
+        "hrdb",
+        "timesheets",
+        "balanceOvertime",
+        "adds the overtime of a week to the employee's account",
+    ),
+    _Case(
+        "CampaignService",
+        "campaigns",
+        "crm",
+        "mail",
+        "startCampaign",
+        "sends a campaign to the contacts of a segment",
+    ),
+    _Case(
+        "AuditService",
+        "audit",
+        "ledger",
+        "archive",
+        "archiveYear",
+        "exports a closed year to the archive",
+    ),
+    _Case(
+        "TransferService",
+        "transfer",
+        "inventory",
+        "carrier",
+        "moveStock",
+        "moves stock between two warehouses",
+    ),
+    _Case(
+        "DirectoryService",
+        "directory",
+        "hrdb",
+        "ldap",
+        "syncEmployees",
+        "brings the directory up to date with the employees",
+    ),
 )
 
 
@@ -73,9 +152,7 @@ def _api(service: str) -> str:
 
 def _play(day: int, fault: FaultKind | None, dice: Dice) -> Script:
     case = _CASES[day]
-    path = (
-        f"services/{case.name}/src/com/example/portal/{case.module}/{case.name}.java"
-    )
+    path = f"services/{case.name}/src/com/example/portal/{case.module}/{case.name}.java"
     script = Script(
         task=f"javaservice/{case.name}",
         prompt=(
@@ -85,9 +162,7 @@ def _play(day: int, fault: FaultKind | None, dice: Dice) -> Script:
         agent="planner",
     )
     if dice.chance(0.6):
-        script.call(
-            "list_resources", {"type": "service"}, {"service": [case.first, case.second]}
-        )
+        script.call("list_resources", {"type": "service"}, {"service": [case.first, case.second]})
     script.agent = "java_developer"
     script.load_skill("java_service")
     script.read(
@@ -118,17 +193,18 @@ def _play(day: int, fault: FaultKind | None, dice: Dice) -> Script:
     if fault == "wrong_argument" and not wrong_package:
         source = source.replace("@ExposeToClient\n", "")
     build = {"goals": ["clean", "verify"] if dice.chance(0.8) else ["verify", "clean"]}
-    broken = f"COMPILATION ERROR: {case.name}.java:[9,13] cannot find symbol: class "
-    broken += f"{case.first.capitalize()}Client"
-    # A first build that fails for a missing import is normal; giving up on it is not.
+    client = case.first.capitalize()
+    mistaken = source.replace(f"{client}Client", f"{client}Api")
+    broken = f"COMPILATION ERROR: {case.name}.java:[7,13] cannot find symbol: class {client}Api"
+    # A first build that fails for a wrong name is normal; giving up on it is not.
     mended = fault in (None, "missing_fact") and dice.chance(0.3)
     if mended:
-        script.write(path, source.replace("@Autowired", "@Inject"), "update")
+        script.write(path, mistaken, "update")
         script.call("build_project", build, error=broken, seconds=38.0)
-    script.write(path, source, "update")
+    script.write(path, mistaken if fault == "tool_error" else source, "update")
     if fault == "tool_error":
         script.call("build_project", build, error=broken, seconds=38.0)
-        script.write(path, source.replace("private ", ""), "update")
+        script.write(path, mistaken.replace("private ", ""), "update")
         script.call("build_project", build, error=broken, seconds=38.0)
     elif fault != "skipped_step":
         script.call(
@@ -144,6 +220,7 @@ def _play(day: int, fault: FaultKind | None, dice: Dice) -> Script:
             {"status": "deployed", "url": f"https://test.example.com/{case.module}"},
             seconds=21.0,
         )
+    script.agent = "planner"
     done = dice.pick(
         (
             f"{case.name}.{case.method} {case.purpose}; it is exposed to the client.",

@@ -96,9 +96,7 @@ def _play(day: int, fault: FaultKind | None, dice: Dice) -> Script:
             "refund_payment", refund, error="payment gateway: 504 upstream timeout", seconds=10.0
         )
     if fault != "tool_error":
-        script.call(
-            "refund_payment", refund, {"status": "ok", "refund_id": refund_id}, seconds=1.4
-        )
+        script.call("refund_payment", refund, {"status": "ok", "refund_id": refund_id}, seconds=1.4)
     if fault == "extra_write":
         script.call(
             "refund_payment",

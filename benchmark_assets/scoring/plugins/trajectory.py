@@ -62,10 +62,15 @@ def _rule_names(rules: Sequence[CallRule]) -> list[str]:
 
 
 def _path_check(trajectory: Trajectory, calls: Sequence[ToolCall]) -> tuple[Check, set[int]]:
-    for path in trajectory.allowed_paths:
-        used = _follow(path, calls, trajectory.order)
-        if used is not None:
-            return Check(name="path", outcome="passed", observed=" → ".join(path)), used
+    fitting = [
+        (path, used)
+        for path in trajectory.allowed_paths
+        if (used := _follow(path, calls, trajectory.order)) is not None
+    ]
+    if fitting:
+        # Of several that fit, the one that accounts for most calls: the others are no extras.
+        path, used = max(fitting, key=lambda fit: len(fit[1]))
+        return Check(name="path", outcome="passed", observed=" → ".join(path) or "no call"), used
     taken = [call.name for call in calls]
     nearest = max(
         trajectory.allowed_paths,

@@ -1,0 +1,368 @@
+"""Contracts in files: finding and loading them, and writing new ones.
+
+Belongs here: which files of a folder are contracts, the default id, what only all files together
+can tell (two contracts with one id), and contract data as YAML that people like to read. Does not
+belong here: reading YAML and locating errors (`yaml_files`), what a contract may say
+(`model/contract`).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmark_assets.adapters.yaml_files import (
+    Document,
+    by_line,
+    look_up,
+    parse_yaml,
+    read_yaml,
+    shown_path,
+    validate,
+)
+from benchmark_assets.model.contract import AppliesTo, Contract
+from benchmark_assets.model.problem import InputError, Problem
+
+SUFFIXES = (".yaml", ".yml")
+
+_DERIVED = ("id", "name", "group", "applies_to")
+_CURES = {
+    "workflow": "add `workflow: …`, the use case",
+    "contract_version": 'add `contract_version: "1"`',
+    "trajectory.calls[].tool": "add `tool: …`, the tool to be called",
+    **{
+        f"applies_to.{key}": "write a text in quotes, or {contains: …}, {regex: …} or {glob: …}"
+        for key in AppliesTo.model_fields
+        if key != "metadata"
+    },
+}
+
+
+@dataclass(frozen=True)
+class ContractFile:
+    """A contract and the file it stands in.
+
+    Attributes:
+        contract: The contract.
+        path: Its file.
+        name: The file as people should see it.
+    """
+
+    contract: Contract
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True)
+class ContractSet:
+    """All that was found under some paths.
+
+    Attributes:
+        contracts: The good ones, sorted by id; ids are unique.
+        problems: All that is wrong, file by file and line by line. A file with a problem has no
+            contract in `contracts`; the others do.
+        warnings: What is allowed and hardly meant, such as a contract that demands nothing.
+    """
+
+    contracts: tuple[ContractFile, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+    def raise_if_problems(self) -> None:
+        """Refuse to go on with some of the contracts.
+
+        Raises:
+            InputError: With all `problems`, if there are any.
+        """
+        if self.problems:
+            raise InputError(self.problems)
+
+
+def load_contracts(paths: Sequence[Path]) -> ContractSet:
+    """Load contract files, and all `*.yaml` and `*.yml` under folders. Never raises.
+
+    Hidden files and folders are skipped, links are followed, and no file is loaded twice.
+    A contract without `id` is called by its path under the folder that was given, without
+    suffix and with `/` between; by its file name, if the file itself was given.
+    """
+    loaded: dict[str, ContractFile] = {}
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    seen: set[Path] = set()
+    for given in paths:
+        try:
+            files = _files(given, problems)
+        except InputError as error:
+            problems += error.problems
+            continue
+        for path, default_id in files:
+            real = path.resolve()
+            if real in seen:
+                continue
+            seen.add(real)
+            try:
+                document, contract = _load(path, default_id)
+            except InputError as error:
+                problems += error.problems
+                continue
+            first = loaded.setdefault(contract.id, ContractFile(contract, path, document.name))
+            if first.path is path:
+                warnings += _warnings(document, contract)
+            else:
+                problems.append(
+                    document.problem(
+                        ("id",),
+                        f"'{contract.id}' is also the id of {first.name}",
+                        "give one of the two another `id`",
+                    )
+                )
+    contracts = tuple(loaded[contract_id] for contract_id in sorted(loaded))
+    return ContractSet(contracts, tuple(problems), tuple(warnings))
+
+
+def parse_contract(data: bytes, name: str, default_id: str) -> Contract:
+    """Load one contract from the bytes of its file.
+
+    Args:
+        data: YAML.
+        name: The file, as people should see it.
+        default_id: Its id, if it names none.
+
+    Raises:
+        InputError: With all that is wrong with it.
+    """
+    return _contract(parse_yaml(data, name), default_id)
+
+
+def dump_contract(contract_data: Mapping[str, Any]) -> str:
+    """Write contract data as YAML: what `load_contracts` reads back is equal to it.
+
+    Keys keep their order. Mappings are in block style, short lists of plain values on one line.
+    A text that some YAML reader would take for something else (`1.10`, `2026-01-31`, `no`) is
+    quoted. The same data give the same text.
+
+    Args:
+        contract_data: A mapping of JSON data: texts for keys; texts, finite numbers, booleans,
+            None, lists (or tuples) and mappings for values.
+
+    Raises:
+        ValueError: If it holds anything else; names the key.
+    """
+    plain = _plain_data(contract_data, "")
+    text: str = yaml.dump(
+        plain,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=math.inf,
+    )
+    return text
+
+
+# Finding.
+
+
+def _files(given: Path, problems: list[Problem]) -> list[tuple[Path, str]]:
+    """The contract files at a path that was given, with their default ids, in order of path.
+
+    What cannot be looked into is added to `problems`.
+
+    Raises:
+        InputError: If the path holds no contract file at all.
+    """
+    name = shown_path(given)
+    if given.is_dir():
+        found = sorted(_walk(given, problems), key=lambda path: path.relative_to(given).parts)
+        if not found:
+            cure = "put contracts there, or name another folder"
+            raise InputError(Problem("no contracts in this folder", file=name, cure=cure))
+        return [(path, path.relative_to(given).with_suffix("").as_posix()) for path in found]
+    if not given.exists():
+        cure = "name a contract file or a folder of them"
+        raise InputError(Problem("does not exist", file=name, cure=cure))
+    if given.suffix.lower() not in SUFFIXES:
+        cure = f"contracts are {' and '.join(f'*{suffix}' for suffix in SUFFIXES)} files"
+        raise InputError(Problem("is no contract file", file=name, cure=cure))
+    return [(given, given.stem)]
+
+
+def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+    """All contract files under a folder, through links, each folder once."""
+
+    def unreadable(error: OSError) -> None:
+        reason = error.strerror or type(error).__name__
+        problems.append(
+            Problem(f"cannot be read: {reason}", file=shown_path(Path(str(error.filename))))
+        )
+
+    entered: set[tuple[int, int]] = set()
+    for current, folders, files in os.walk(folder, onerror=unreadable, followlinks=True):
+        status = Path(current).stat()
+        identity = (status.st_dev, status.st_ino)
+        if identity in entered:
+            folders.clear()
+            continue
+        entered.add(identity)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in files:
+            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                yield Path(current, name)
+
+
+# Loading.
+
+
+def _load(path: Path, default_id: str) -> tuple[Document, Contract]:
+    try:
+        default_id.encode()
+    except UnicodeEncodeError as error:
+        name = str(path).encode("utf-8", "replace").decode()
+        raise InputError(Problem("has a file name that is not UTF-8", file=name)) from error
+    document = read_yaml(path)
+    return document, _contract(document, default_id)
+
+
+def _contract(document: Document, default_id: str) -> Contract:
+    problems = (*document.problems, *_misread_metadata(document))
+    return validate(
+        replace(document, problems=problems),
+        Contract,
+        {"id": default_id, **document.data},
+        derived=_DERIVED,
+        cures=_CURES,
+    )
+
+
+def _misread_metadata(document: Document) -> Iterator[Problem]:
+    """Metadata are compared as text, and YAML's reading of a value may be another text."""
+    for path, place in document.places.items():
+        if len(path) != 3 or path[:2] != ("applies_to", "metadata") or place.raw is None:
+            continue
+        value = look_up(document.data, path)
+        compared = str(value).lower() if isinstance(value, bool) else str(value)
+        written = place.raw.lower() if isinstance(value, bool) else place.raw
+        if isinstance(value, bool | int | float) and compared != written:
+            yield document.problem(
+                path,
+                f"metadata are compared as text, and YAML reads `{place.raw}` as {compared}",
+                f'quote it: {path[-1]}: "{place.raw}"',
+            )
+
+
+def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
+    """What is allowed and hardly meant."""
+    warnings = []
+    tools = contract.tools
+    demands_tools = tools is not None and bool(tools.required or tools.forbidden)
+    if not (demands_tools or contract.trajectory or contract.final or contract.ends_with):
+        warnings.append(
+            document.problem(
+                (),
+                "checks nothing: every run will be unchecked",
+                "add tools, trajectory, final or ends_with",
+            )
+        )
+    for key, value in document.data.items():
+        if value is None:
+            warnings.append(
+                document.problem((key,), "is empty and has no effect", "fill it in or remove it")
+            )
+    for path in document.yes_no():
+        value, raw = look_up(document.data, path), document.raw(path)
+        word = "true" if value else "false"
+        warnings.append(
+            document.problem(
+                path,
+                f"YAML reads `{raw}` as {word}",
+                f'write {word}, or quote it if it is a text: "{raw}"',
+            )
+        )
+    return by_line(warnings)
+
+
+# Writing.
+
+
+_FLOW_WIDTH = 72
+_MISREAD = re.compile(
+    # Beyond what PyYAML quotes by itself: numbers of YAML 1.2 and JSON, numbers that
+    # readers disagree on, and the single letters of YAML 1.1.
+    r"[-+]?(\.?[0-9][0-9_,.:]*)([eE][-+]?[0-9]+)?|[-+]?0[xob][0-9a-fA-F_]+|[yYnN]|<<|="
+)
+
+
+class _FlowList(list[Any]):
+    """A list that is written on one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style, indented lists, double quotes rather than single ones, no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def choose_scalar_style(self) -> str:
+        style = super().choose_scalar_style()
+        text = self.event.value if isinstance(self.event, yaml.ScalarEvent) else ""
+        return '"' if style == "'" and not set(text) & {"\\", '"'} else style
+
+
+def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    tag = "tag:yaml.org,2002:str"
+    if _MISREAD.fullmatch(text):
+        return dumper.represent_scalar(tag, text, style='"')
+    # A literal block cannot keep white space at the end of a line in sight of an editor.
+    block = "\n" in text.strip("\n") and not re.search(r"[ \t](\n|$)", text)
+    return dumper.represent_scalar(tag, text, style="|" if block else None)
+
+
+def _flow_node(dumper: _Dumper, items: _FlowList) -> yaml.SequenceNode:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=True)
+
+
+_Dumper.add_representer(str, _text_node)
+_Dumper.add_representer(_FlowList, _flow_node)
+
+
+def _plain_data(value: Any, key: str) -> Any:
+    """Copy JSON data with its short lists marked; see `dump_contract` for what is refused."""
+    if isinstance(value, Mapping):
+        odd = [name for name in value if not isinstance(name, str)]
+        if odd:
+            raise ValueError(f"{key or 'contract'}: the key {odd[0]!r} is not a text")
+        return {
+            _text(name, key): _plain_data(item, f"{key}.{name}" if key else name)
+            for name, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        items = [_plain_data(item, f"{key}[{index}]") for index, item in enumerate(value)]
+        scalars = all(not isinstance(item, dict | list) for item in items)
+        one_line = not any(isinstance(item, str) and "\n" in item for item in items)
+        width = sum(len(str(item)) + 2 for item in items)
+        return _FlowList(items) if scalars and one_line and width <= _FLOW_WIDTH else items
+    if isinstance(value, str):
+        return _text(value, key)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise ValueError(f"{key}: {value!r} is not JSON data")
+
+
+def _text(value: str, key: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{key}: {value!r} is not Unicode text") from error
+    return str(value)  # drops subclasses, such as enumerations of texts

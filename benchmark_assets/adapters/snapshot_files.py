@@ -1,0 +1,241 @@
+"""Snapshots of one date × model as a Parquet file.
+
+Belongs here: the file's schema, building it from what the sources hold, reading it back. Does
+not belong here: finding trace files (`sources`).
+
+Columns beside the snapshot itself repeat what is searched for without decoding. The footer says
+what the file was built from, so that staleness is a comparison and not a guess:
+
+* `inputs`: JSON, `source/file` → hash of the file's bytes and of how they were read;
+* `content`: SHA-256 over the rows: what evaluations depend on;
+* `duplicates`: JSON list of traces that occurred twice with the same content, stored once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+import msgspec
+import pyarrow as pa
+
+from benchmark_assets.adapters.parquet import read_footer, read_table, to_parquet
+from benchmark_assets.adapters.store import SNAPSHOTS, Store, snapshot_path
+from benchmark_assets.model.identity import canonical_json, content_hash
+from benchmark_assets.model.trace import TraceSnapshot
+
+SCHEMA = pa.schema(
+    [
+        pa.field("trace_id", pa.string(), nullable=False),
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("workflow", pa.string()),
+        pa.field("task", pa.string()),
+        pa.field("trial", pa.int32(), nullable=False),
+        pa.field("started_at", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("problem", pa.string()),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("record", pa.string()),
+        pa.field("sha256", pa.string(), nullable=False),
+        pa.field("snapshot", pa.large_string(), nullable=False),
+    ]
+)
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_DECODER = msgspec.json.Decoder(TraceSnapshot)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class SourcedSnapshot(msgspec.Struct, frozen=True):
+    """A snapshot and the name of the source that holds it."""
+
+    source: str
+    snapshot: TraceSnapshot
+
+
+class SnapshotFooter(msgspec.Struct, frozen=True):
+    """What a snapshot file says of itself without being read."""
+
+    date: str
+    model: str
+    inputs: dict[str, str]
+    content: str
+    duplicates: list[str]
+    traces: int
+    problems: int
+
+
+class Partition(msgspec.Struct, frozen=True):
+    """The rows of one date × model, ready to be written."""
+
+    snapshots: tuple[SourcedSnapshot, ...]
+    duplicates: tuple[str, ...]
+
+
+def assemble(found: Iterable[SourcedSnapshot]) -> Partition:
+    """Settle what is only known once all traces of a partition are together.
+
+    The same trace found twice is kept once. Two different traces with one id are both kept,
+    and neither can be trusted to be the one that the id means: the later one (by file and
+    record) becomes an error row that names the first. Trials that would share a number are
+    numbered anew by start time and id.
+    """
+    ordered = sorted(found, key=_place)
+    first: dict[str, SourcedSnapshot] = {}
+    kept: list[SourcedSnapshot] = []
+    duplicates: list[str] = []
+    for item in ordered:
+        snapshot = item.snapshot
+        seen = first.get(snapshot.trace_id)
+        if seen is None:
+            first[snapshot.trace_id] = item
+            kept.append(item)
+        elif _same_content(seen.snapshot, snapshot):
+            duplicates.append(f"{snapshot.trace_id}: {_at(item)} repeats {_at(seen)}")
+        else:
+            problem = f"trace id {snapshot.trace_id} in {_at(item)} is already used in {_at(seen)}"
+            kept.append(_with(item, problem=problem))
+    return Partition(tuple(_number_trials(kept)), tuple(duplicates))
+
+
+def _place(item: SourcedSnapshot) -> tuple[str, str, int, str]:
+    origin = item.snapshot.origin
+    record = origin.record or ""
+    digits = "".join(character for character in record if character.isdigit())
+    return (item.source, origin.file, int(digits or 0), record)
+
+
+def _at(item: SourcedSnapshot) -> str:
+    origin = item.snapshot.origin
+    return f"{origin.file}: {origin.record}" if origin.record else origin.file
+
+
+def _with(item: SourcedSnapshot, **changes: object) -> SourcedSnapshot:
+    return SourcedSnapshot(item.source, msgspec.structs.replace(item.snapshot, **changes))
+
+
+def _same_content(one: TraceSnapshot, other: TraceSnapshot) -> bool:
+    return one == msgspec.structs.replace(other, origin=one.origin)
+
+
+def _number_trials(items: list[SourcedSnapshot]) -> list[SourcedSnapshot]:
+    by_task: dict[str | None, list[SourcedSnapshot]] = defaultdict(list)
+    for item in items:
+        by_task[item.snapshot.task].append(item)
+    numbered: list[SourcedSnapshot] = []
+    for task, group in by_task.items():
+        trials = [item.snapshot.trial for item in group]
+        if None not in trials and len(set(trials)) == len(trials):
+            numbered += group
+            continue
+        group.sort(key=lambda item: (item.snapshot.started_at or _EPOCH, item.snapshot.trace_id))
+        if task is None:
+            # Without a task nothing says that these are attempts at the same thing.
+            numbered += [_with(item, trial=item.snapshot.trial or 0) for item in group]
+        else:
+            numbered += [_with(item, trial=number) for number, item in enumerate(group)]
+    numbered.sort(
+        key=lambda item: (
+            item.snapshot.task or "",
+            item.snapshot.trial or 0,
+            item.snapshot.trace_id,
+            _place(item),
+        )
+    )
+    return numbered
+
+
+def write_partition(
+    store: Store, date: str, model: str, partition: Partition, inputs: Mapping[str, str]
+) -> SnapshotFooter:
+    """Write one partition's file (if it differs) and return its footer."""
+    rows = []
+    encoded = []
+    for item in partition.snapshots:
+        snapshot = item.snapshot
+        text = _ENCODER.encode(snapshot)
+        encoded.append(text)
+        rows.append(
+            {
+                "trace_id": snapshot.trace_id,
+                "model": model,
+                "workflow": snapshot.workflow,
+                "task": snapshot.task,
+                "trial": snapshot.trial,
+                "started_at": snapshot.started_at,
+                "problem": snapshot.problem,
+                "source": item.source,
+                "file": snapshot.origin.file,
+                "record": snapshot.origin.record,
+                "sha256": snapshot.origin.sha256,
+                "snapshot": text.decode(),
+            }
+        )
+    footer = SnapshotFooter(
+        date=date,
+        model=model,
+        inputs=dict(sorted(inputs.items())),
+        content=content_hash(*encoded),
+        duplicates=sorted(partition.duplicates),
+        traces=len(rows),
+        problems=sum(item.snapshot.problem is not None for item in partition.snapshots),
+    )
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    store.write(snapshot_path(date, model), to_parquet(table, _footer_bytes(footer)))
+    return footer
+
+
+def _footer_bytes(footer: SnapshotFooter) -> dict[str, bytes]:
+    return {
+        "date": footer.date.encode(),
+        "model": footer.model.encode(),
+        "inputs": canonical_json(footer.inputs),
+        "content": footer.content.encode(),
+        "duplicates": canonical_json(footer.duplicates),
+        "counts": canonical_json({"traces": footer.traces, "problems": footer.problems}),
+    }
+
+
+def parse_footer(raw: Mapping[str, bytes]) -> SnapshotFooter:
+    """Read a footer back."""
+    counts = msgspec.json.decode(raw["counts"], type=dict[str, int])
+    return SnapshotFooter(
+        date=raw["date"].decode(),
+        model=raw["model"].decode(),
+        inputs=msgspec.json.decode(raw["inputs"], type=dict[str, str]),
+        content=raw["content"].decode(),
+        duplicates=msgspec.json.decode(raw["duplicates"], type=list[str]),
+        traces=counts["traces"],
+        problems=counts["problems"],
+    )
+
+
+def read_partition_footer(store: Store, path: str) -> SnapshotFooter | None:
+    """The footer of one partition's file, or None if there is no file."""
+    try:
+        with store.path(path).open("rb") as file:
+            return parse_footer(read_footer(file))
+    except FileNotFoundError:
+        return None
+
+
+def list_partitions(store: Store) -> dict[tuple[str, str], SnapshotFooter]:
+    """All stored partitions by (date, model), sorted."""
+    footers = (read_partition_footer(store, path) for path in store.list(SNAPSHOTS, ".parquet"))
+    found = {(footer.date, footer.model): footer for footer in footers if footer is not None}
+    return dict(sorted(found.items()))
+
+
+def read_snapshots(store: Store, date: str, model: str) -> list[SourcedSnapshot]:
+    """Decode all snapshots of one partition, in stored order; none if there is no file."""
+    data = store.read(snapshot_path(date, model))
+    if data is None:
+        return []
+    table = read_table(data, SCHEMA, ["source", "snapshot"])
+    return [
+        SourcedSnapshot(source, _DECODER.decode(text))
+        for source, text in zip(
+            table.column("source").to_pylist(), table.column("snapshot").to_pylist(), strict=True
+        )
+    ]

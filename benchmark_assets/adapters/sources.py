@@ -1,0 +1,253 @@
+"""Trace files in folders: what is there, what changed, and the snapshots in it.
+
+Belongs here: walking a source, its index, reading files once. Does not belong here: what a
+file's bytes mean (`traces`, `formats`) or the partitions' files (`snapshot_files`).
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.adapters.source_index import (
+    FileEntry,
+    PartitionCount,
+    Unplaced,
+    read_index,
+    write_index,
+)
+from benchmark_assets.adapters.store import Store
+from benchmark_assets.adapters.traces import READER_VERSION, day_of, read_traces
+from benchmark_assets.model.identity import canonical_json, content_hash
+from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.model.project import FileSource, ProjectConfig
+from benchmark_assets.model.trace import TraceSnapshot
+
+CACHE_BYTES = 256 * 1024 * 1024
+"""Snapshots just parsed are kept for writing their partitions while the files they came from
+are no larger than this together; beyond it a file is parsed a second time instead."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is done, how far, and how far it goes."""
+
+
+def quiet(what: str, done: int, total: int) -> None:
+    """The progress that shows nothing."""
+
+
+@dataclass
+class SourceState:
+    """A source as it is now.
+
+    Attributes:
+        entries: Path → what is known of the file, vanished ones too.
+        reread: Paths that were read in this scan because they are new or changed.
+    """
+
+    source: FileSource
+    base: Path
+    entries: dict[str, FileEntry]
+    reread: tuple[str, ...] = ()
+    cache: dict[str, list[TraceSnapshot]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The source's name."""
+        return self.source.name
+
+
+def locate(path: str) -> tuple[Path, list[Path]]:
+    """Resolve a file, a folder or a glob to its root and the files under it, sorted.
+
+    Hidden files and folders are left out unless they are named. The root of a glob is its
+    longest part without wildcards.
+
+    Raises:
+        InputError: If nothing is at `path`.
+    """
+    target = Path(path)
+    if target.is_file():
+        return target.parent, [target]
+    if target.is_dir():
+        found = []
+        for parent, folders, names in os.walk(target):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            found += [Path(parent, name) for name in names if not name.startswith(".")]
+        return target, sorted(found)
+    if not glob.has_magic(path):
+        raise InputError(Problem("there is no such file or folder", file=path, cure="check the path"))
+    parts = target.parts
+    fixed = next(index for index, part in enumerate(parts) if glob.has_magic(part))
+    root = Path(*parts[:fixed]) if fixed else Path()
+    if not root.is_dir():
+        problem = Problem("there is no such folder", file=str(root), cure="check the path")
+        raise InputError(problem)
+    matches = glob.glob(str(Path(*parts[fixed:])), root_dir=root, recursive=True)
+    return root, sorted(root / match for match in matches if (root / match).is_file())
+
+
+def scan(
+    store: Store,
+    source: FileSource,
+    path: str,
+    config: ProjectConfig,
+    *,
+    prune: bool = False,
+    progress: Progress = quiet,
+) -> SourceState:
+    """Bring a source's index up to date with its files, reading only new and changed ones.
+
+    Args:
+        store: Where the index lies.
+        source: The source as configured.
+        path: Its path, resolved.
+        config: The project, for what settles a trace's identity.
+        prune: Forget vanished files, so that their snapshots go.
+        progress: Told of each file read.
+
+    Raises:
+        InputError: If nothing is at the path.
+    """
+    base, files = locate(path)
+    before = read_index(store, source.name)
+    settings = _settings(source, config)
+    state = SourceState(source, base, {})
+    reread: list[str] = []
+    cached = 0
+    for number, file in enumerate(files):
+        key = file.relative_to(base).as_posix()
+        known = before.get(key)
+        try:
+            stat = file.stat()
+            if (
+                known is not None
+                and known.status != "vanished"
+                and known.settings == settings
+                and (known.size, known.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+            ):
+                state.entries[key] = known
+                continue
+            progress("reading trace files", number, len(files))
+            data = file.read_bytes()
+        except OSError as error:
+            state.entries[key] = _unreadable_entry(key, settings, error)
+            continue
+        trace_file = TraceFile(str(file), key, data)
+        same = known is not None and known.settings == settings and known.sha256 == trace_file.sha256
+        if known is not None and same:
+            status = "read" if known.status == "vanished" else known.status
+            state.entries[key] = msgspec.structs.replace(
+                known, size=stat.st_size, mtime_ns=stat.st_mtime_ns, status=status
+            )
+            continue
+        reread.append(key)
+        entry, snapshots = _read(trace_file, source, config)
+        state.entries[key] = msgspec.structs.replace(
+            entry, size=stat.st_size, mtime_ns=stat.st_mtime_ns, settings=settings
+        )
+        if cached + len(data) <= CACHE_BYTES:
+            cached += len(data)
+            state.cache[key] = snapshots
+    for key, entry in before.items():
+        if key not in state.entries and not prune and entry.partitions:
+            state.entries[key] = msgspec.structs.replace(entry, status="vanished")
+    state.reread = tuple(reread)
+    write_index(store, source.name, state.entries)
+    return state
+
+
+def _settings(source: FileSource, config: ProjectConfig) -> str:
+    """Hash of everything besides a file's bytes that decides which snapshots come out of it."""
+    aliases = {name: list(settings.aliases) for name, settings in config.models.items()}
+    return content_hash(
+        canonical_json(
+            {
+                "reader": READER_VERSION,
+                "format": source.format,
+                "default_date": source.default_date.isoformat() if source.default_date else None,
+                "model_key": config.model_key,
+                "task": config.task.from_,
+                "aliases": {name: names for name, names in aliases.items() if names},
+            }
+        )
+    )[:16]
+
+
+def _unreadable_entry(key: str, settings: str, error: OSError) -> FileEntry:
+    return FileEntry(
+        path=key,
+        size=-1,
+        mtime_ns=-1,
+        sha256="",
+        settings=settings,
+        status="unreadable",
+        error=f"{key}: cannot be opened: {error.strerror or error}",
+    )
+
+
+def _read(
+    file: TraceFile, source: FileSource, config: ProjectConfig
+) -> tuple[FileEntry, list[TraceSnapshot]]:
+    common = {"path": file.key, "size": len(file.data), "mtime_ns": 0, "sha256": file.sha256}
+    try:
+        snapshots = list(
+            read_traces(
+                file, config, format_name=source.format, default_date=source.default_date
+            )
+        )
+    except InputError as error:
+        entry = FileEntry(**common, settings="", status="unreadable", error=_relative(error, file))  # type: ignore[arg-type]
+        return entry, []
+    counts: dict[tuple[str, str], int] = {}
+    unplaced = []
+    for snapshot in snapshots:
+        day = day_of(snapshot)
+        if day is None or snapshot.model is None:
+            unplaced.append(Unplaced(snapshot.trace_id, snapshot.problem or "has no model or time"))
+        else:
+            counts[day, snapshot.model] = counts.get((day, snapshot.model), 0) + 1
+    entry = FileEntry(
+        **common,  # type: ignore[arg-type]
+        settings="",
+        status="read",
+        format=snapshots[0].origin.format if snapshots else None,
+        traces=len(snapshots),
+        partitions=tuple(
+            PartitionCount(day, model, count) for (day, model), count in sorted(counts.items())
+        ),
+        unplaced=tuple(unplaced),
+    )
+    return entry, snapshots
+
+
+def _relative(error: InputError, file: TraceFile) -> str:
+    """The error with the file's key for its path, so that the index is the same everywhere."""
+    return str(error).replace(file.name, file.key)
+
+
+def read_file(state: SourceState, key: str, config: ProjectConfig) -> Iterator[TraceSnapshot]:
+    """The snapshots of one file of a source, parsed again unless the scan just did.
+
+    Raises:
+        InputError: If the file changed since the scan; the next scan will see what it is now.
+    """
+    if key in state.cache:
+        yield from state.cache[key]
+        return
+    path = state.base / key
+    try:
+        file = TraceFile(str(path), key, path.read_bytes())
+    except OSError as error:
+        raise InputError(Problem(f"vanished while it was read: {error}", file=str(path))) from error
+    if file.sha256 != state.entries[key].sha256:
+        raise InputError(Problem("changed while it was read", file=str(path), cure="run again"))
+    source = state.source
+    yield from read_traces(
+        file, config, format_name=source.format, default_date=source.default_date
+    )

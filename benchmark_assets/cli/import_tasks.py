@@ -1,0 +1,56 @@
+"""`bench import-tasks`: contracts from a public benchmark's published ground truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchmark_assets.adapters.benchmarks import IMPORTERS
+from benchmark_assets.adapters.contract_files import dump_contract, load_contracts
+from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.cli.output import EXIT_SETUP, print_problems, stdout
+from benchmark_assets.model.problem import InputError, Problem
+
+
+@click.command("import-tasks")
+@click.argument("benchmark", type=click.Choice(sorted(IMPORTERS)))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder to write the contracts to.",
+)
+def command(benchmark: str, file: Path, out: Path) -> None:
+    """Write one contract per task of BENCHMARK, from the ground truth in FILE.
+
+    What the benchmark publishes about runs (rewards, grades) is not looked at.
+
+    Example: bench import-tasks tau2 results/gpt-5.4.json --out contracts/airline
+    """
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        problem = Problem(f"cannot be opened: {error.strerror}", file=str(file))
+        raise InputError(problem) from error
+    contracts = IMPORTERS[benchmark](TraceFile(str(file), file.name, data))
+    paths = []
+    for contract_id, contract in contracts.items():
+        path = out.joinpath(*(_file_name(part) for part in contract_id.split("/")))
+        path = path.with_name(path.name + ".yaml")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dump_contract(contract), encoding="utf-8")
+        paths.append(path)
+    # What was written must load: an importer that writes nonsense says so here, not at night.
+    loaded = load_contracts(paths)
+    print_problems(loaded.problems)
+    if loaded.problems:
+        raise SystemExit(EXIT_SETUP)
+    stdout().print(f"Wrote {len(paths)} contracts to {out}.", soft_wrap=True)
+
+
+def _file_name(part: str) -> str:
+    """A part of a contract id as a file name; the id itself is in the file."""
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in part).lstrip(".")
+    return name or "_"

@@ -1,0 +1,44 @@
+"""`bench lint`: check contracts before anything depends on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from benchmark_assets.adapters.contract_files import load_contracts
+from benchmark_assets.adapters.project_file import load_project
+from benchmark_assets.cli.options import config_option, json_option
+from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_SETUP, print_problems, stdout
+
+
+@click.command("lint")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@config_option
+@json_option
+def command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -> None:
+    """Check contract files and folders: every error at once, with file, line, key and cure.
+
+    Without PATHS the project's own contracts are checked. Exit codes: 0 no error (warnings do
+    not count); 1 errors.
+
+    Example: bench lint contracts/
+    """
+    loaded = load_contracts(paths or load_project(config).contract_paths())
+    if as_json:
+        report = {
+            "contracts": len(loaded.contracts),
+            "errors": loaded.problems,
+            "warnings": loaded.warnings,
+        }
+        click.echo(msgspec.json.format(msgspec.json.encode(report), indent=1).decode())
+    else:
+        print_problems(loaded.problems)
+        print_problems(loaded.warnings, "warning")
+        stdout().print(
+            f"{len(loaded.contracts)} contracts, {len(loaded.problems)} errors, "
+            f"{len(loaded.warnings)} warnings.",
+            soft_wrap=True,
+        )
+    raise SystemExit(EXIT_SETUP if loaded.problems else EXIT_CLEAN)

@@ -1,0 +1,272 @@
+"""`bench run`: bring the graph up to date, then print the leaderboard."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmark_assets.adapters.contract_files import ContractSet
+from benchmark_assets.adapters.editions import read_current, read_standings, report_path
+from benchmark_assets.adapters.project_file import Project, load_project
+from benchmark_assets.adapters.sources import Progress
+from benchmark_assets.cli.options import (
+    Day,
+    config_option,
+    default_date_option,
+    format_option,
+    json_option,
+    store_option,
+)
+from benchmark_assets.cli.output import (
+    EXIT_CLEAN,
+    EXIT_NOTHING,
+    EXIT_SETUP,
+    EXIT_WARN,
+    print_problems,
+    progress,
+    stderr,
+    stdout,
+)
+from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.model.project import FileSource
+from benchmark_assets.model.standings import Standings
+from benchmark_assets.pipeline.cells import retire_contracts
+from benchmark_assets.pipeline.ingest import Inventory, remove_partition, take_inventory
+from benchmark_assets.pipeline.plan import (
+    Selection,
+    StaleInputs,
+    all_models,
+    cells_to_evaluate,
+    stale_inputs,
+)
+from benchmark_assets.pipeline.publish import leaderboard_is_current, report_is_current
+from benchmark_assets.pipeline.workspace import Workspace
+from benchmark_assets.report.console import print_standings
+from benchmark_assets.report.machine import standings_json
+
+
+@click.command("run")
+@click.option(
+    "--traces",
+    multiple=True,
+    help="Trace file, folder or glob, in place of the configured sources; repeatable.",
+)
+@click.option(
+    "--contracts",
+    multiple=True,
+    help="Contract file or folder, in place of the configured ones; repeatable.",
+)
+@click.option("--from", "first", type=Day(), help="First day to ingest; default: all there are.")
+@click.option("--to", "last", type=Day(), help="Last day to ingest.")
+@click.option("--model", "models", multiple=True, help="Only this model; repeatable.")
+@click.option(
+    "--contract", "contract_ids", multiple=True, help="Only this contract's id; repeatable."
+)
+@click.option("--prune", is_flag=True, help="Forget traces whose files are gone.")
+@store_option
+@config_option
+@format_option
+@default_date_option
+@json_option
+def command(
+    traces: tuple[str, ...],
+    contracts: tuple[str, ...],
+    first: date | None,
+    last: date | None,
+    models: tuple[str, ...],
+    contract_ids: tuple[str, ...],
+    prune: bool,
+    store: str | None,
+    config: Path | None,
+    format_name: str,
+    default_date: date | None,
+    as_json: bool,
+) -> None:
+    """Ingest traces, evaluate contracts, publish the leaderboard: whatever is stale of it.
+
+    Exit codes: 0 clean; 1 set-up or I/O error; 2 usage; 10 something could not be read or
+    evaluated; 11 no trace matched any contract.
+
+    Example: bench run --traces results/ --contracts contracts/ --store /tmp/try
+    """
+    if first is not None and last is not None and first > last:
+        raise click.UsageError(f"--from {first} is after --to {last}")
+    own = load_project(config)
+    project = load_project(config, store=store)
+    project = override(project, traces, contracts, format_name, default_date)
+    selection = Selection(
+        first.isoformat() if first else None,
+        last.isoformat() if last else None,
+        frozenset(models),
+        frozenset(contract_ids),
+    )
+    own_store = project.store == own.store
+    raise SystemExit(run(project, selection, own_store=own_store, prune=prune, as_json=as_json))
+
+
+def override(
+    project: Project,
+    traces: Sequence[str],
+    contracts: Sequence[str],
+    format_name: str = "auto",
+    default_date: date | None = None,
+) -> Project:
+    """The project with sources and contracts from the command line in place of its own."""
+    changes: dict[str, Any] = {}
+    if traces:
+        changes["sources"] = tuple(
+            FileSource(
+                name=name,
+                path=str(Path(path).absolute()),
+                format=format_name,
+                default_date=default_date,
+            )
+            for name, path in zip(_source_names(traces), traces, strict=True)
+        )
+    elif format_name != "auto" or default_date is not None:
+        raise click.UsageError("--format and --default-date go with --traces")
+    if contracts:
+        changes["contracts"] = tuple(str(Path(path).absolute()) for path in contracts)
+    if not changes:
+        return project
+    return dataclasses.replace(project, config=project.config.model_copy(update=changes))
+
+
+def _source_names(paths: Sequence[str]) -> list[str]:
+    """Name sources by the last part of their path, the same wherever the folder lies."""
+    names: list[str] = []
+    for path in paths:
+        stem = next((p for p in reversed(Path(path).absolute().parts) if "*" not in p), "traces")
+        name, number = stem, 2
+        while name in names:
+            name, number = f"{stem}-{number}", number + 1
+        names.append(name)
+    return names
+
+
+def run(
+    project: Project,
+    selection: Selection,
+    *,
+    own_store: bool,
+    prune: bool = False,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Bring the graph up to date, print what came out, return the exit code."""
+    workspace = Workspace(project)
+    loaded = workspace.load_contracts()
+    print_problems(loaded.problems)
+    if not loaded.contracts:
+        return EXIT_SETUP
+    unknown = selection.contracts - {file.contract.id for file in loaded.contracts}
+    if unknown:
+        raise InputError([Problem(f"there is no contract {name}") for name in sorted(unknown)])
+    with progress() as report:
+        inventory = take_inventory(workspace, prune=prune, progress=report)
+        print_problems(inventory.problems)
+        if inventory.problems and not any(True for _ in inventory.entries()):
+            return EXIT_SETUP
+        done = _update(workspace, loaded, inventory, selection, report, own_store=own_store)
+    current = read_current(workspace.store)
+    standings = None if current is None else read_standings(workspace.store, current.edition)
+    assert standings is not None  # _update publishes
+    _print(workspace, standings, done, as_json=as_json)
+    return _exit_code(standings, failed=bool(loaded.problems or inventory.problems))
+
+
+@dataclasses.dataclass
+class Done:
+    """What it took: Dagster runs and the partitions they covered."""
+
+    runs: int = 0
+    partitions: int = 0
+
+
+def _update(
+    workspace: Workspace,
+    loaded: ContractSet,
+    inventory: Inventory,
+    selection: Selection,
+    report: Progress,
+    *,
+    own_store: bool,
+) -> Done:
+    stale = stale_inputs(workspace, loaded, inventory, selection)
+    for key in stale.remove:
+        remove_partition(workspace, key)
+    retire_contracts(workspace, stale.retired)
+    if not _anything_to_do(workspace, stale, selection):
+        return Done()
+    # Only now is Dagster needed: an unchanged project never waits for its import.
+    from benchmark_assets.defs.plan import (
+        cell_runs,
+        contract_runs,
+        publication_runs,
+        snapshot_runs,
+    )
+    from benchmark_assets.defs.resources import Bench
+    from benchmark_assets.defs.runs import RunFailed, open_graph
+
+    bench = Bench(workspace, inventory, report, lambda text: print_problems([text]))
+    dates = sorted({key.date for key in inventory.expected()})
+    with open_graph(bench, dates, own_store=own_store) as graph:
+        try:
+            keys = graph.register(
+                all_models(inventory), [file.contract.id for file in loaded.contracts]
+            )
+            runs, future = snapshot_runs(stale.build, keys, graph.first, graph.last)
+            print_problems(
+                [f"{key.model} has traces of {key.date}, a day still to come" for key in future],
+                "warning",
+            )
+            for planned in (*contract_runs(stale.contracts, keys), *runs):
+                graph.execute(planned)
+            cells = cells_to_evaluate(workspace, selection)
+            keys = graph.register([c.model for c in cells], [c.contract for c in cells])
+            for planned in cell_runs(cells, keys):
+                graph.execute(planned)
+            for planned in publication_runs(workspace):
+                graph.execute(planned)
+        except RunFailed as error:
+            raise InputError(Problem(f"a run of the graph failed: {error}")) from error
+        return Done(graph.runs, graph.partitions)
+
+
+def _anything_to_do(workspace: Workspace, stale: StaleInputs, selection: Selection) -> bool:
+    return bool(
+        stale.contracts
+        or stale.build
+        or cells_to_evaluate(workspace, selection)
+        or not leaderboard_is_current(workspace)
+        or not report_is_current(workspace)
+    )
+
+
+def _print(workspace: Workspace, standings: Standings, done: Done, *, as_json: bool) -> None:
+    if as_json:
+        click.get_binary_stream("stdout").write(standings_json(standings))
+    else:
+        print_standings(standings, stdout())
+    console = stderr()
+    if done.runs:
+        console.print(f"{done.runs} Dagster runs over {done.partitions} partitions.", soft_wrap=True)
+    else:
+        console.print("Nothing was stale: no Dagster run, no file written.", soft_wrap=True)
+    page = workspace.store.path(report_path(standings.edition))
+    console.print(f"Report: {page}", soft_wrap=True)
+
+
+def _exit_code(standings: Standings, *, failed: bool) -> int:
+    if failed:
+        return EXIT_SETUP
+    if not standings.counts.total:
+        return EXIT_NOTHING
+    if standings.counts.error or any(note.kind == "error" for note in standings.notes):
+        return EXIT_WARN
+    return EXIT_CLEAN

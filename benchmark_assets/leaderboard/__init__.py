@@ -1,0 +1,5 @@
+"""Counting: verdict rows in, standings out. Pure: no I/O, no clock, no unseeded randomness.
+
+Belongs here: statistics, ranking, what is comparable. Does not belong here: verdicts
+(`scoring`) or layout (`report`).
+"""

@@ -1,0 +1,45 @@
+"""pass^k: how likely all of k trials of a task resolve.
+
+Estimator: mean over tasks of C(c, k) / C(n, k), with c resolved among n scored trials of a
+task; unbiased for each task, unlike the k-th power of a pass rate. Source: S. Yao et al.,
+"τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains",
+arXiv:2406.12045, section 3. Every task weighs the same, whatever its number of trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import comb
+
+import pandas as pd
+
+from benchmark_assets.leaderboard.statistics.base import Statistic
+from benchmark_assets.model.standings import PassHatK
+
+
+def pass_hat_k(tasks: Sequence[tuple[int, int]], k: int) -> float:
+    """pass^k over tasks given as (resolved, trials).
+
+    Raises:
+        ValueError: If there are no tasks, or a task has fewer than k trials.
+    """
+    if not tasks or any(trials < k or not 0 <= resolved <= trials for resolved, trials in tasks):
+        raise ValueError(f"pass^{k} needs tasks with at least {k} trials each")
+    total = sum((Fraction(comb(resolved, k), comb(trials, k)) for resolved, trials in tasks), Fraction(0))
+    return float(total / len(tasks))
+
+
+def _compute(runs: pd.DataFrame) -> tuple[PassHatK, ...]:
+    scored = runs[runs["scored"]]
+    if scored.empty:
+        return ()
+    by_unit = scored.groupby("unit", observed=True)["resolved"].agg(["sum", "count"])
+    tasks = [(int(c), int(n)) for c, n in by_unit.itertuples(index=False, name=None)]
+    most = min(trials for _, trials in tasks)
+    return tuple(
+        PassHatK(k=k, value=pass_hat_k(tasks, k), tasks=len(tasks)) for k in range(1, most + 1)
+    )
+
+
+STATISTIC = Statistic("pass_hat_k", _compute)

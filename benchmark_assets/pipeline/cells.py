@@ -1,0 +1,282 @@
+"""Snapshots and contracts in, runs out: what is stale, and evaluating it.
+
+Belongs here: the key of a cell's date, the plan, the unit of work. Does not belong here: rules
+(`scoring`) or the month files' bytes (`adapters.run_files`).
+
+The unit of work is *evaluate(snapshots of one date × model, contracts)*: each snapshot is
+decoded once however many contracts there are, then the month's files are written one at a
+time. A date's key is the hash of all that its rows depend on; a date whose stored key is the
+one it should have is never looked at again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from benchmark_assets.adapters.run_files import (
+    Evaluated,
+    MonthKeys,
+    list_run_files,
+    read_month_keys,
+    update_month,
+)
+from benchmark_assets.adapters.snapshot_files import (
+    list_partitions,
+    read_partition_footer,
+    read_snapshots,
+)
+from benchmark_assets.adapters.sources import Progress, quiet
+from benchmark_assets.adapters.store import Store, run_path, snapshot_path
+from benchmark_assets.adapters.stored_contracts import (
+    read_contract,
+    read_contracts,
+    remove_contract,
+    store_contract,
+)
+from benchmark_assets.model.contract import Contract
+from benchmark_assets.model.identity import content_hash
+from benchmark_assets.model.project import ModelSettings, ProjectConfig
+from benchmark_assets.model.verdict import RunRow
+from benchmark_assets.pipeline.workspace import Workspace
+from benchmark_assets.scoring.evaluate import ENGINE_VERSION, ContractJudge
+from benchmark_assets.scoring.routing import Router
+from benchmark_assets.scoring.runs import run_row
+
+
+class CellId(NamedTuple):
+    """One cell: a contract and a model."""
+
+    contract: str
+    model: str
+
+
+def price_hash(settings: ModelSettings | None) -> str:
+    """What a model's settings contribute to its runs' keys: its prices."""
+    if settings is None or settings.input_usd_per_mtok is None:
+        return ""
+    prices = (
+        settings.input_usd_per_mtok,
+        settings.output_usd_per_mtok,
+        settings.cached_usd_per_mtok,
+    )
+    return repr(prices)
+
+
+def date_key(snapshots: str, contract: str, prices: str) -> str:
+    """The key of one date of one cell: hash of all that its rows depend on."""
+    return content_hash(snapshots, contract, prices, ENGINE_VERSION)
+
+
+def stale_contracts(
+    workspace: Workspace, contracts: Iterable[Contract]
+) -> tuple[list[Contract], list[str]]:
+    """Contracts that the store has otherwise or not at all, and ids that are only in the store."""
+    stored = read_contracts(workspace.store)
+    current = {contract.id: contract for contract in contracts}
+    changed = [
+        contract
+        for contract in current.values()
+        if contract.id not in stored or stored[contract.id].content_hash != contract.content_hash
+    ]
+    return changed, [contract_id for contract_id in stored if contract_id not in current]
+
+
+def write_contracts(workspace: Workspace, contracts: Iterable[Contract]) -> int:
+    """Put contracts into the store; returns how many it did not have like that."""
+    return sum(store_contract(workspace.store, contract) for contract in contracts)
+
+
+def retire_contracts(workspace: Workspace, ids: Iterable[str]) -> int:
+    """Remove contracts that no longer exist, and their runs; returns how many runs' files went."""
+    gone = set(ids)
+    for contract_id in gone:
+        remove_contract(workspace.store, contract_id)
+    removed = 0
+    for path in list_run_files(workspace.store):
+        month = read_month_keys(workspace.store, path)
+        if month is not None and month.contract in gone:
+            removed += workspace.store.remove(path)
+    return removed
+
+
+@dataclass(frozen=True)
+class StaleCells:
+    """What must be evaluated: cell → dates, and how many dates were looked at in all."""
+
+    dates: dict[CellId, list[str]]
+    considered: int
+
+    def __bool__(self) -> bool:
+        return bool(self.dates)
+
+
+@dataclass(frozen=True)
+class RunState:
+    """What the store holds and should hold.
+
+    Attributes:
+        contracts: The contracts in force, by id.
+        contents: (date, model) → content hash of the snapshots there.
+        months: The month files there are.
+        expected: cell → date → key, as it should be.
+    """
+
+    contracts: dict[str, Contract]
+    contents: dict[tuple[str, str], str]
+    months: dict[str, MonthKeys]
+    expected: dict[CellId, dict[str, str]]
+
+    def stored(self) -> dict[CellId, dict[str, str]]:
+        """cell → date → key, as it is."""
+        keys: dict[CellId, dict[str, str]] = defaultdict(dict)
+        for month in self.months.values():
+            keys[CellId(month.contract, month.model)].update(month.keys)
+        return dict(keys)
+
+
+def read_state(store: Store, config: ProjectConfig) -> RunState:
+    """Read every footer: what there is, and by that what there should be."""
+    contracts = read_contracts(store)
+    contents = {key: footer.content for key, footer in list_partitions(store).items()}
+    months = {}
+    for path in list_run_files(store):
+        keys = read_month_keys(store, path)
+        if keys is not None:
+            months[path] = keys
+    expected: dict[CellId, dict[str, str]] = defaultdict(dict)
+    for (date, model), content in contents.items():
+        prices = price_hash(config.models.get(model))
+        for contract in contracts.values():
+            cell = CellId(contract.id, model)
+            expected[cell][date] = date_key(content, contract.content_hash, prices)
+    return RunState(contracts, contents, months, dict(expected))
+
+
+def stale_cells(state: RunState) -> StaleCells:
+    """Dates of cells whose stored key is not the one it should be, those to drop included."""
+    stored = state.stored()
+    stale: dict[CellId, list[str]] = {}
+    considered = 0
+    for cell in sorted({*state.expected, *stored}):
+        expected, there = state.expected.get(cell, {}), stored.get(cell, {})
+        considered += len(expected)
+        if expected != there:
+            dates = sorted({*expected, *there})
+            stale[cell] = [date for date in dates if expected.get(date) != there.get(date)]
+    return StaleCells(stale, considered)
+
+
+class CellResult(NamedTuple):
+    """What evaluating one cell did: dates evaluated, runs by outcome, files changed."""
+
+    dates: int
+    outcomes: dict[str, int]
+    files_changed: int
+
+
+def evaluate_cells(
+    workspace: Workspace, wanted: Collection[CellId], progress: Progress = quiet
+) -> dict[CellId, CellResult]:
+    """Evaluate what is stale of some cells; a cell with nothing stale costs nothing.
+
+    Works model by model and month by month, so that memory holds one month of one model.
+    """
+    store, config = workspace.store, workspace.project.config
+    state = read_state(store, config)
+    stale = stale_cells(state).dates
+    todo = {cell: stale.get(cell, []) for cell in wanted}
+    judges = {
+        contract_id: ContractJudge(state.contracts[contract_id])
+        for contract_id in sorted({cell.contract for cell, dates in todo.items() if dates})
+        if contract_id in state.contracts
+    }
+    results = {cell: CellResult(0, {}, 0) for cell in wanted}
+    total = len({(cell.model, date) for cell, dates in todo.items() for date in dates})
+    done = 0
+    for model in sorted({cell.model for cell in todo}):
+        by_month: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for cell, dates in todo.items():
+            if cell.model == model:
+                for date in dates:
+                    by_month[date[:7]][date].append(cell.contract)
+        for month, contracts_by_date in sorted(by_month.items()):
+            evaluated: dict[str, dict[str, Evaluated | None]] = defaultdict(dict)
+            for date, contract_ids in sorted(contracts_by_date.items()):
+                progress("evaluating", done, total)
+                done += 1
+                rows = _evaluate_date(store, config, state, judges, date, model, contract_ids)
+                for contract_id, item in rows.items():
+                    evaluated[contract_id][date] = item
+            for contract_id, items in sorted(evaluated.items()):
+                cell = CellId(contract_id, model)
+                changed = _commit(store, config, cell, month, items)
+                results[cell] = _add(results[cell], items, changed)
+    return results
+
+
+def _evaluate_date(
+    store: Store,
+    config: ProjectConfig,
+    state: RunState,
+    judges: Mapping[str, ContractJudge],
+    date: str,
+    model: str,
+    contract_ids: Sequence[str],
+) -> dict[str, Evaluated | None]:
+    """Judge one date × model by some contracts; None for a date there are no snapshots of."""
+    content = state.contents.get((date, model))
+    if content is None:
+        return dict.fromkeys(contract_ids)
+    known = [contract_id for contract_id in contract_ids if contract_id in judges]
+    router = Router([judges[contract_id].contract for contract_id in known])
+    rows: dict[str, list[RunRow]] = {contract_id: [] for contract_id in known}
+    settings = config.models.get(model)
+    for item in read_snapshots(store, date, model):
+        for index in router.route(item.snapshot):
+            judge = judges[known[index]]
+            verdict = judge.evaluate(item.snapshot)
+            rows[known[index]].append(
+                run_row(date, model, item.snapshot, judge.contract, verdict, settings)
+            )
+    prices = price_hash(settings)
+    result: dict[str, Evaluated | None] = dict.fromkeys(contract_ids)
+    for contract_id in known:
+        key = date_key(content, judges[contract_id].contract.content_hash, prices)
+        result[contract_id] = Evaluated(key, tuple(rows[contract_id]))
+    return result
+
+
+def _commit(
+    store: Store,
+    config: ProjectConfig,
+    cell: CellId,
+    month: str,
+    items: Mapping[str, Evaluated | None],
+) -> bool:
+    def current_key(date: str) -> str | None:
+        footer = read_partition_footer(store, snapshot_path(date, cell.model))
+        contract = read_contract(store, cell.contract)
+        if footer is None or contract is None:
+            return None
+        prices = price_hash(config.models.get(cell.model))
+        return date_key(footer.content, contract.content_hash, prices)
+
+    changed = update_month(store, cell.contract, cell.model, month, items, current_key)
+    path = run_path(cell.contract, cell.model, month)
+    left = read_month_keys(store, path)
+    if left is not None and not left.keys:
+        store.remove(path)
+    return changed
+
+
+def _add(
+    result: CellResult, items: Mapping[str, Evaluated | None], changed: bool
+) -> CellResult:
+    outcomes = dict(result.outcomes)
+    for item in items.values():
+        for row in item.rows if item is not None else ():
+            outcomes[row.outcome] = outcomes.get(row.outcome, 0) + 1
+    return CellResult(result.dates + len(items), outcomes, result.files_changed + changed)

@@ -1,0 +1,207 @@
+"""Trace files in, snapshot partitions out.
+
+Belongs here: what partitions should hold by what the sources say, and building those that do
+not. Does not belong here: how files are read (`adapters.sources`) or stored
+(`adapters.snapshot_files`).
+
+A partition is stale when the files it should be built from, by the sources' indexes, are not
+the ones its footer names. Nothing else is asked: not when it was built, or by whom.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from benchmark_assets.adapters.snapshot_files import (
+    SnapshotFooter,
+    SourcedSnapshot,
+    assemble,
+    list_partitions,
+    read_snapshots,
+    write_partition,
+)
+from benchmark_assets.adapters.source_index import FileEntry, list_sources, read_index, remove_index
+from benchmark_assets.adapters.sources import Progress, SourceState, quiet, read_file, scan
+from benchmark_assets.adapters.store import snapshot_path
+from benchmark_assets.adapters.traces import day_of
+from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.pipeline.workspace import Workspace
+
+
+class PartitionId(NamedTuple):
+    """One partition of snapshots: a day (`YYYY-MM-DD`, UTC) and a model."""
+
+    date: str
+    model: str
+
+
+@dataclass
+class Inventory:
+    """All files of all sources, as they are now.
+
+    Attributes:
+        states: The configured sources, just scanned.
+        kept: Entries of sources that the store knows and the project no longer names; their
+            traces stay until pruned.
+        problems: Sources that could not be scanned at all.
+    """
+
+    states: dict[str, SourceState]
+    kept: dict[str, dict[str, FileEntry]] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+    def entries(self) -> Iterator[tuple[str, FileEntry]]:
+        """Every file with its source's name."""
+        for name, state in self.states.items():
+            for entry in state.entries.values():
+                yield name, entry
+        for name, entries in self.kept.items():
+            for entry in entries.values():
+                yield name, entry
+
+    def expected(self) -> dict[PartitionId, dict[str, str]]:
+        """What each partition should be built from: partition → `source/file` → input hash."""
+        inputs: dict[PartitionId, dict[str, str]] = defaultdict(dict)
+        for name, entry in self.entries():
+            for part in entry.partitions:
+                key = PartitionId(part.date, part.model)
+                inputs[key][f"{name}/{entry.path}"] = entry.input_hash
+        return dict(sorted(inputs.items()))
+
+
+def take_inventory(
+    workspace: Workspace, *, prune: bool = False, progress: Progress = quiet
+) -> Inventory:
+    """Scan the project's sources; new and changed files are read, once."""
+    states: dict[str, SourceState] = {}
+    problems: list[Problem] = []
+    project = workspace.project
+    for source in project.config.sources:
+        try:
+            states[source.name] = scan(
+                workspace.store,
+                source,
+                project.source_path(source),
+                project.config,
+                prune=prune,
+                progress=progress,
+            )
+        except InputError as error:
+            problems += error.problems
+    kept = {}
+    configured = {source.name for source in project.config.sources}
+    for name in list_sources(workspace.store):
+        if name in configured and name in states:
+            continue
+        if prune and name not in configured:
+            remove_index(workspace.store, name)
+        else:
+            kept[name] = read_index(workspace.store, name)
+    return Inventory(states, kept, tuple(problems))
+
+
+def stale_partitions(
+    workspace: Workspace, inventory: Inventory
+) -> tuple[list[PartitionId], list[PartitionId]]:
+    """Partitions to build, and partitions to remove because no file holds traces for them."""
+    expected = inventory.expected()
+    stored = list_partitions(workspace.store)
+    build = [
+        key
+        for key, inputs in expected.items()
+        if (footer := stored.get(key)) is None or footer.inputs != inputs
+    ]
+    remove = [PartitionId(*key) for key in stored if key not in expected]
+    return build, remove
+
+
+def build_partitions(
+    workspace: Workspace,
+    inventory: Inventory,
+    wanted: Collection[PartitionId],
+    progress: Progress = quiet,
+) -> tuple[dict[PartitionId, SnapshotFooter], list[Problem]]:
+    """Build partitions; each file is parsed once whatever the number of its partitions.
+
+    A file that changed since the inventory leaves its partitions as they were and is
+    reported; the next run sees the new content.
+
+    Returns:
+        Footer of each partition that was built (one without any trace is removed and has
+        none), and what went wrong.
+    """
+    expected = inventory.expected()
+    wanted_set = {key for key in wanted if key in expected}
+    found: dict[PartitionId, list[SourcedSnapshot]] = defaultdict(list)
+    failed: set[PartitionId] = set()
+    problems: list[Problem] = []
+    for source, entry in inventory.entries():
+        keys = {PartitionId(part.date, part.model) for part in entry.partitions} & wanted_set
+        if not keys:
+            continue
+        state = inventory.states.get(source)
+        if state is None or entry.status == "vanished":
+            for key in keys:
+                found[key] += _retained(workspace, key, source, entry.path)
+            continue
+        try:
+            for snapshot in read_file(state, entry.path, workspace.project.config):
+                day = day_of(snapshot)
+                if day is not None and snapshot.model is not None:
+                    key = PartitionId(day, snapshot.model)
+                    if key in keys:
+                        found[key].append(SourcedSnapshot(source, snapshot))
+        except InputError as error:
+            problems += error.problems
+            failed |= keys
+        state.cache.pop(entry.path, None)
+    footers = {}
+    for number, key in enumerate(sorted(wanted_set - failed)):
+        progress("writing snapshots", number, len(wanted_set))
+        footers[key] = write_partition(
+            workspace.store, key.date, key.model, assemble(found.pop(key, [])), expected[key]
+        )
+    for key in wanted:
+        if key not in expected:
+            remove_partition(workspace, key)
+    return footers, problems
+
+
+def remove_partition(workspace: Workspace, key: PartitionId) -> bool:
+    """Remove a partition that no file holds traces for any more; False if it was not there."""
+    return workspace.store.remove(snapshot_path(key.date, key.model))
+
+
+def _retained(
+    workspace: Workspace, key: PartitionId, source: str, file: str
+) -> list[SourcedSnapshot]:
+    """The stored rows of a file that is gone."""
+    return [
+        item
+        for item in read_snapshots(workspace.store, key.date, key.model)
+        if item.source == source and item.snapshot.origin.file == file
+    ]
+
+
+def accounting(inventory: Inventory, footers: Mapping[PartitionId, SnapshotFooter]) -> list[str]:
+    """Check that every trace found is stored or reported; returns what does not add up."""
+    faults = []
+    for key, inputs in inventory.expected().items():
+        footer = footers.get(key)
+        if footer is None or footer.inputs != inputs:
+            continue
+        found = sum(
+            part.traces
+            for _, entry in inventory.entries()
+            for part in entry.partitions
+            if (part.date, part.model) == key
+        )
+        if found != footer.traces + len(footer.duplicates):
+            faults.append(
+                f"{key.date} {key.model}: {found} traces in the files, {footer.traces} stored "
+                f"and {len(footer.duplicates)} duplicates reported"
+            )
+    return faults

@@ -1,0 +1,194 @@
+"""Runs in, an edition of the leaderboard and its report out.
+
+Belongs here: which runs may be published, what readers must be told, and whether anything
+changed. Does not belong here: the figures (`leaderboard`) and the pages (`report`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from benchmark_assets.adapters.editions import (
+    CellProvenance,
+    Provenance,
+    read_current,
+    read_standings,
+    report_path,
+    write_edition,
+)
+from benchmark_assets.adapters.run_files import read_runs
+from benchmark_assets.adapters.snapshot_files import list_partitions
+from benchmark_assets.adapters.source_index import list_sources, read_index
+from benchmark_assets.adapters.store import Store
+from benchmark_assets.leaderboard.standings import LEADERBOARD_VERSION, compute_standings
+from benchmark_assets.model.identity import canonical_json, content_hash
+from benchmark_assets.model.standings import ContractEntry, SourceNote, Standings, Withheld
+from benchmark_assets.pipeline.cells import CellId, RunState, read_state, stale_cells
+from benchmark_assets.pipeline.workspace import Workspace
+from benchmark_assets.report.html import REPORT_VERSION, render_html
+from benchmark_assets.scoring.evaluate import ENGINE_VERSION
+
+TITLE = "Agent benchmark"
+
+
+def input_notes(store: Store) -> list[SourceNote]:
+    """What readers of a leaderboard must know about its inputs."""
+    notes = []
+    for name in list_sources(store):
+        for entry in read_index(store, name).values():
+            where = f"{name}/{entry.path}"
+            if entry.status == "unreadable":
+                notes.append(SourceNote(kind="error", text=f"{name}: {entry.error}"))
+            elif entry.status == "vanished":
+                text = f"{where} is gone; its {entry.traces} traces still count"
+                notes.append(SourceNote(kind="warning", text=text))
+            notes += [
+                SourceNote(kind="error", text=f"trace {lost.trace_id}: {lost.reason}")
+                for lost in entry.unplaced
+            ]
+    for footer in list_partitions(store).values():
+        notes += [SourceNote(kind="warning", text=f"duplicate {text}") for text in footer.duplicates]
+    return notes
+
+
+def inputs_hash(state: RunState, notes: list[SourceNote]) -> str:
+    """Hash of all that an edition is computed from; equal means there is nothing to publish."""
+    stored = {
+        f"{cell.contract}\x00{cell.model}": keys for cell, keys in sorted(state.stored().items())
+    }
+    return content_hash(
+        canonical_json(stored),
+        canonical_json({key: c.content_hash for key, c in state.contracts.items()}),
+        canonical_json([f"{date}\x00{model}\x00{sha}" for (date, model), sha in state.contents.items()]),
+        canonical_json([note.text for note in notes]),
+        ENGINE_VERSION,
+        LEADERBOARD_VERSION,
+    )
+
+
+def leaderboard_is_current(workspace: Workspace) -> bool:
+    """Whether the published edition is what publishing now would give."""
+    store = workspace.store
+    current = read_current(store)
+    if current is None or read_standings(store, current.edition) is None:
+        return False
+    state = read_state(store, workspace.project.config)
+    return current.inputs == inputs_hash(state, input_notes(store))
+
+
+def report_is_current(workspace: Workspace) -> bool:
+    """Whether the current edition has its report, made by this version."""
+    current = read_current(workspace.store)
+    if current is None:
+        return False
+    data = workspace.store.read(report_path(current.edition))
+    return data is not None and _report_mark().encode() in data[:4096]
+
+
+class Published(NamedTuple):
+    """An edition, whether it is new, and the stale cells it withholds."""
+
+    standings: Standings
+    is_new: bool
+
+
+def publish(workspace: Workspace) -> Published:
+    """Compute standings from all cells that are current, and publish them as an edition.
+
+    A cell whose stored keys are not those of the present snapshots and contracts is withheld
+    as stale: half-updated figures are worse than none.
+    """
+    store = workspace.store
+    state = read_state(store, workspace.project.config)
+    stale = stale_cells(state).dates
+    withheld = [
+        Withheld(
+            model=cell.model,
+            contract=cell.contract,
+            reason=f"stale: {len(dates)} dates to evaluate",
+        )
+        for cell, dates in stale.items()
+        if cell.contract in state.contracts
+    ]
+    paths = [
+        path
+        for path, month in state.months.items()
+        if month.contract in state.contracts and CellId(month.contract, month.model) not in stale
+    ]
+    runs = read_runs(store, paths)
+    sizes: dict[CellId, int] = {
+        CellId(str(contract), str(model)): len(part)
+        for (contract, model), part in runs.groupby(["contract", "model"], observed=True)
+    }
+    matched = len(runs.drop_duplicates(["date", "model", "trace_id", "file", "record"]))
+    traces = sum(footer.traces for footer in list_partitions(store).values())
+    notes = input_notes(store)
+    standings = compute_standings(
+        runs,
+        _entries(state, sizes),
+        withheld=withheld,
+        notes=notes,
+        snapshots=traces,
+        unmatched=0 if stale else traces - matched,
+        engine=ENGINE_VERSION,
+    )
+    provenance = Provenance(
+        engine=ENGINE_VERSION,
+        leaderboard=LEADERBOARD_VERSION,
+        contracts={key: contract.content_hash for key, contract in state.contracts.items()},
+        cells=_cell_provenance(state, sizes),
+    )
+    published, is_new = write_edition(store, standings, provenance, inputs_hash(state, notes))
+    return Published(published, is_new)
+
+
+def _entries(state: RunState, sizes: Mapping[CellId, int]) -> list[ContractEntry]:
+    judged: Counter[str] = Counter()
+    for cell, size in sizes.items():
+        judged[cell.contract] += size
+    return [
+        ContractEntry(
+            contract=contract.id,
+            name=contract.name,
+            label=contract.label,
+            group=contract.group,
+            sha256=contract.content_hash,
+            runs=judged[contract.id],
+        )
+        for contract in state.contracts.values()
+    ]
+
+
+def _cell_provenance(
+    state: RunState, sizes: Mapping[CellId, int]
+) -> tuple[CellProvenance, ...]:
+    keys: dict[CellId, dict[str, str]] = defaultdict(dict, state.stored())
+    return tuple(
+        CellProvenance(
+            contract=cell.contract,
+            model=cell.model,
+            keys_sha256=content_hash(canonical_json(keys[cell])),
+            runs=sizes.get(cell, 0),
+        )
+        for cell in sorted(keys)
+        if cell.contract in state.contracts
+    )
+
+
+def write_report(workspace: Workspace) -> str | None:
+    """Render the current edition; returns the report's path in the store, None without edition."""
+    store = workspace.store
+    current = read_current(store)
+    standings = None if current is None else read_standings(store, current.edition)
+    if current is None or standings is None:
+        return None
+    path = report_path(current.edition)
+    html = render_html(standings, title=TITLE)
+    store.write(path, html.replace("<head>", f"<head>\n{_report_mark()}", 1).encode())
+    return path
+
+
+def _report_mark() -> str:
+    return f'<meta name="generator" content="benchmark-assets report {REPORT_VERSION}">'
