@@ -12,7 +12,6 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-
 ROW_GROUP = 64_000
 """Rows that are compressed together."""
 

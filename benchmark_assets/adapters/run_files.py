@@ -1,7 +1,6 @@
 """Runs of one contract × model in one month as a Parquet file: verdicts with their checks.
 
-Belongs here: the file's schema, replacing a month under compare-and-swap, reading columns for
-the leaderboard. Does not belong here: judging (`scoring`) or deciding what is stale
+Belongs here: the file's schema, replacing a month under compare-and-swap. Does not belong here: judging (`scoring`) or deciding what is stale
 (`pipeline`).
 
 One row is one run, its checks nested in it, so that a run and its checks commit in one rename.
@@ -11,12 +10,10 @@ to its key, also the dates on which nothing matched: what has no key was never l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import duckdb
 import msgspec
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -83,29 +80,6 @@ SCHEMA = pa.schema(
     ]
 )
 
-LEADERBOARD_COLUMNS = (
-    "date",
-    "trace_id",
-    "model",
-    "contract",
-    "group",
-    "task",
-    "trial",
-    "outcome",
-    "reason",
-    "input_tokens",
-    "output_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-    "cost_usd",
-    "cost_estimated",
-    "duration_ms",
-    "file",
-    "record",
-)
-"""What standings are computed from; reading no more keeps a year of history small."""
-
 
 def _cells(row: RunRow) -> dict[str, Any]:
     cells: dict[str, Any] = {
@@ -135,7 +109,9 @@ def _cells(row: RunRow) -> dict[str, Any]:
 def to_table(rows: Iterable[RunRow]) -> pa.Table:
     """Rows as an Arrow table in stored order."""
     cells = [_cells(row) for row in rows]
-    cells.sort(key=lambda c: (c["date"], c["task"] or "", c["trial"], c["trace_id"], c["record"] or ""))
+    cells.sort(
+        key=lambda c: (c["date"], c["task"] or "", c["trial"], c["trace_id"], c["record"] or "")
+    )
     return pa.Table.from_pylist(cells, schema=SCHEMA)
 
 
@@ -163,7 +139,10 @@ def read_month_keys(store: Store, path: str) -> MonthKeys | None:
     except FileNotFoundError:
         return None
     return MonthKeys(
-        footer["contract"].decode(), footer["model"].decode(), footer["month"].decode(), _keys(footer)
+        footer["contract"].decode(),
+        footer["model"].decode(),
+        footer["month"].decode(),
+        _keys(footer),
     )
 
 
@@ -227,32 +206,3 @@ def update_month(
 def list_run_files(store: Store) -> list[str]:
     """Relative paths of all month files, sorted."""
     return store.list(RUNS, ".parquet")
-
-
-def read_runs(
-    store: Store, paths: Sequence[str], columns: Sequence[str] = LEADERBOARD_COLUMNS
-) -> pd.DataFrame:
-    """Read some columns of month files into one frame, sorted by (contract, model, date, …)."""
-    if not paths:
-        empty = SCHEMA.empty_table().select(list(columns))
-        frame: pd.DataFrame = empty.to_pandas()
-        return frame
-    connection = duckdb.connect()
-    try:
-        connection.execute("SET enable_progress_bar = false")
-        if store.local is None:
-            connection.register_filesystem(store.root.fs)
-            files = [f"{store.root.protocol}://{store.path(path).path}" for path in paths]
-        else:
-            files = [str(store.local / path) for path in paths]
-        wanted = ", ".join(f'"{name}"' for name in columns)
-        # A path value `model=…` would replace the column of that name.
-        relation = connection.execute(
-            f"SELECT {wanted} FROM read_parquet($files, hive_partitioning = false) "  # noqa: S608
-            'ORDER BY "contract", "model", "date", "task" NULLS FIRST, "trial", "trace_id"',
-            {"files": files},
-        )
-        result: pd.DataFrame = relation.df()
-        return result
-    finally:
-        connection.close()

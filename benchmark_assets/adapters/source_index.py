@@ -79,9 +79,7 @@ _SCHEMA = pa.schema(
         pa.field(
             "partitions",
             pa.list_(
-                pa.struct(
-                    [("date", pa.string()), ("model", pa.string()), ("traces", pa.int64())]
-                )
+                pa.struct([("date", pa.string()), ("model", pa.string()), ("traces", pa.int64())])
             ),
             nullable=False,
         ),

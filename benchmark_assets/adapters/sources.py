@@ -81,7 +81,9 @@ def locate(path: str) -> tuple[Path, list[Path]]:
             found += [Path(parent, name) for name in names if not name.startswith(".")]
         return target, sorted(found)
     if not glob.has_magic(path):
-        raise InputError(Problem("there is no such file or folder", file=path, cure="check the path"))
+        raise InputError(
+            Problem("there is no such file or folder", file=path, cure="check the path")
+        )
     parts = target.parts
     fixed = next(index for index, part in enumerate(parts) if glob.has_magic(part))
     root = Path(*parts[:fixed]) if fixed else Path()
@@ -139,7 +141,9 @@ def scan(
             state.entries[key] = _unreadable_entry(key, settings, error)
             continue
         trace_file = TraceFile(str(file), key, data)
-        same = known is not None and known.settings == settings and known.sha256 == trace_file.sha256
+        same = (
+            known is not None and known.settings == settings and known.sha256 == trace_file.sha256
+        )
         if known is not None and same:
             status = "read" if known.status == "vanished" else known.status
             state.entries[key] = msgspec.structs.replace(
@@ -197,9 +201,7 @@ def _read(
     common = {"path": file.key, "size": len(file.data), "mtime_ns": 0, "sha256": file.sha256}
     try:
         snapshots = list(
-            read_traces(
-                file, config, format_name=source.format, default_date=source.default_date
-            )
+            read_traces(file, config, format_name=source.format, default_date=source.default_date)
         )
     except InputError as error:
         entry = FileEntry(**common, settings="", status="unreadable", error=_relative(error, file))  # type: ignore[arg-type]

@@ -48,7 +48,14 @@ def read_traces(
             yield settle(snapshot, config, default_date)
     except InputError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         # A format that trips over a shape it did not expect loses its file, not the batch.
         problem = file.problem(
             f"could not be read as {chosen.name}: {type(error).__name__}: {error}",

@@ -83,7 +83,7 @@ def command(
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(text)
     elif not as_json:
-        click.get_binary_stream("stdout").write(text)
+        click.echo(text, nl=False)
     if as_json:
         summary = {
             "snapshots": len(lines),

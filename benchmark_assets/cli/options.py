@@ -20,9 +20,7 @@ class Day(click.ParamType[date]):
 
     name = "date"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> date:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
         """Parse a day."""
         if isinstance(value, date):
             return value

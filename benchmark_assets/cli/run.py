@@ -36,6 +36,7 @@ from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.model.project import FileSource
 from benchmark_assets.model.standings import Standings
 from benchmark_assets.pipeline.cells import retire_contracts
+from benchmark_assets.pipeline.freshness import leaderboard_is_current, report_is_current
 from benchmark_assets.pipeline.ingest import Inventory, remove_partition, take_inventory
 from benchmark_assets.pipeline.plan import (
     Selection,
@@ -44,7 +45,6 @@ from benchmark_assets.pipeline.plan import (
     cells_to_evaluate,
     stale_inputs,
 )
-from benchmark_assets.pipeline.publish import leaderboard_is_current, report_is_current
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.console import print_standings
 from benchmark_assets.report.machine import standings_json
@@ -156,7 +156,6 @@ def run(
     own_store: bool,
     prune: bool = False,
     as_json: bool = False,
-    quiet: bool = False,
 ) -> int:
     """Bring the graph up to date, print what came out, return the exit code."""
     workspace = Workspace(project)
@@ -211,7 +210,7 @@ def _update(
         snapshot_runs,
     )
     from benchmark_assets.defs.resources import Bench
-    from benchmark_assets.defs.runs import RunFailed, open_graph
+    from benchmark_assets.defs.runs import RunFailedError, open_graph
 
     bench = Bench(workspace, inventory, report, lambda text: print_problems([text]))
     dates = sorted({key.date for key in inventory.expected()})
@@ -233,7 +232,7 @@ def _update(
                 graph.execute(planned)
             for planned in publication_runs(workspace):
                 graph.execute(planned)
-        except RunFailed as error:
+        except RunFailedError as error:
             raise InputError(Problem(f"a run of the graph failed: {error}")) from error
         return Done(graph.runs, graph.partitions)
 
@@ -250,12 +249,14 @@ def _anything_to_do(workspace: Workspace, stale: StaleInputs, selection: Selecti
 
 def _print(workspace: Workspace, standings: Standings, done: Done, *, as_json: bool) -> None:
     if as_json:
-        click.get_binary_stream("stdout").write(standings_json(standings))
+        click.echo(standings_json(standings), nl=False)
     else:
         print_standings(standings, stdout())
     console = stderr()
     if done.runs:
-        console.print(f"{done.runs} Dagster runs over {done.partitions} partitions.", soft_wrap=True)
+        console.print(
+            f"{done.runs} Dagster runs over {done.partitions} partitions.", soft_wrap=True
+        )
     else:
         console.print("Nothing was stale: no Dagster run, no file written.", soft_wrap=True)
     page = workspace.store.path(report_path(standings.edition))

@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 
 from benchmark_assets.adapters.editions import edition_folder, report_path
-from benchmark_assets.adapters.run_files import read_runs
+from benchmark_assets.adapters.run_reader import read_runs
 from benchmark_assets.adapters.snapshot_files import SnapshotFooter
 from benchmark_assets.adapters.store import contract_path, snapshot_path
 from benchmark_assets.defs import checks, partitions
@@ -55,7 +55,9 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
         description="What each use case demands of a trace, as it was last read from its file.",
         check_specs=[
             checks.spec(
-                "contracts", checks.CONTRACTS_VALID, "Every contract file can be read as a contract."
+                "contracts",
+                checks.CONTRACTS_VALID,
+                "Every contract file can be read as a contract.",
             )
         ],
     )
@@ -200,9 +202,7 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
                 checks.NOTHING_STALE,
                 "No cell is withheld: every cell was evaluated on the present snapshots.",
             ),
-            checks.spec(
-                "leaderboard", checks.MATCHED, "Every contract judged at least one trace."
-            ),
+            checks.spec("leaderboard", checks.MATCHED, "Every contract judged at least one trace."),
         ],
     )
     def leaderboard(

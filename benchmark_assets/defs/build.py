@@ -23,9 +23,7 @@ def first_partition(bench: Bench, dates: list[str]) -> date:
 def stored_dates(store: Store) -> list[str]:
     """Days that the store has snapshots of, by the names of their folders."""
     prefix = f"{SNAPSHOTS}/date="
-    return sorted(
-        {path.removeprefix(prefix)[:10] for path in store.list(SNAPSHOTS, ".parquet")}
-    )
+    return sorted({path.removeprefix(prefix)[:10] for path in store.list(SNAPSHOTS, ".parquet")})
 
 
 def build_definitions(bench: Bench, dates: list[str] | None = None) -> dg.Definitions:

@@ -11,8 +11,8 @@ from datetime import date, timedelta
 from benchmark_assets.defs import partitions
 from benchmark_assets.model.identity import partition_key
 from benchmark_assets.pipeline.cells import CellId
+from benchmark_assets.pipeline.freshness import leaderboard_is_current, report_is_current
 from benchmark_assets.pipeline.ingest import PartitionId
-from benchmark_assets.pipeline.publish import leaderboard_is_current, report_is_current
 from benchmark_assets.pipeline.workspace import Workspace
 
 

@@ -25,7 +25,7 @@ from benchmark_assets.defs.resources import Bench
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-class RunFailed(Exception):
+class RunFailedError(Exception):
     """A run of the graph failed; the message is the first failure's."""
 
 
@@ -64,7 +64,7 @@ class Graph:
         """Execute one run.
 
         Raises:
-            RunFailed: If it did not succeed.
+            RunFailedError: If it did not succeed.
         """
         job = self._definitions.resolve_job_def(JOBS[run.assets])
         result = job.execute_in_process(
@@ -76,7 +76,7 @@ class Graph:
         self.runs += 1
         self.partitions += run.size
         if not result.success:
-            raise RunFailed(_first_failure(result))
+            raise RunFailedError(_first_failure(result))
 
 
 def _first_failure(result: dg.ExecuteInProcessResult) -> str:

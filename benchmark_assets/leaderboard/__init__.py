@@ -3,3 +3,6 @@
 Belongs here: statistics, ranking, what is comparable. Does not belong here: verdicts
 (`scoring`) or layout (`report`).
 """
+
+LEADERBOARD_VERSION = "1"
+"""Raised whenever the same runs could give other standings; a new edition is then published."""

@@ -30,9 +30,6 @@ from benchmark_assets.model.standings import (
     Withheld,
 )
 
-LEADERBOARD_VERSION = "1"
-"""Raised whenever the same runs could give other standings; a new edition is then published."""
-
 
 def compute_standings(
     rows: pd.DataFrame,
@@ -124,9 +121,7 @@ def _models(runs: pd.DataFrame, block: pd.DataFrame) -> list[ModelStanding]:
                 model=model,
                 # Ties share the better rank: 1, 1, 3.
                 rank=None if rate is None else 1 + sum(other > rate for other in rates.values()),
-                shared=None
-                if rate is None
-                else figures(block[block["model"].eq(model)]).pass_rate,
+                shared=None if rate is None else figures(block[block["model"].eq(model)]).pass_rate,
                 figures=figures(part),
                 unranked=unranked,
             )

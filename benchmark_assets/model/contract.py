@@ -57,7 +57,9 @@ def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         at = "/".join(str(part) for part in error.absolute_path)
-        raise ValueError(f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")) from error
+        raise ValueError(
+            f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
+        ) from error
     return schema
 
 
@@ -125,7 +127,9 @@ class AppliesTo(Section):
 
     @model_validator(mode="after")
     def _some_condition(self) -> AppliesTo:
-        if not self.model_fields_set or (self.model_fields_set == {"metadata"} and not self.metadata):
+        if not self.model_fields_set or (
+            self.model_fields_set == {"metadata"} and not self.metadata
+        ):
             raise ValueError("names no condition; leave the section out to select by workflow")
         return self
 
@@ -178,7 +182,12 @@ def _check_matchers(value: Any, path: str) -> list[str]:
         ]
     if len(names) > 1 or ("tol" in value and names != ["approx"]):
         return [f"{path}: one matcher at a time, got {', '.join(sorted(value))}"]
-    name, operand = names[0], value[names[0]]
+    return _check_operand(names[0], value, path)
+
+
+def _check_operand(name: str, value: dict[str, Any], path: str) -> list[str]:
+    """Return what is wrong with one matcher's operand."""
+    operand = value[name]
     if name == "any":
         return [] if operand is True else [f"{path}.any: only `true` makes sense here"]
     if name == "regex":
@@ -191,12 +200,20 @@ def _check_matchers(value: Any, path: str) -> list[str]:
         return []
     if name in ("one_of", "unordered"):
         if not isinstance(operand, list) or (name == "one_of" and not operand):
-            return [f"{path}.{name}: expected a list" + (" of at least one" if name == "one_of" else "")]
+            return [
+                f"{path}.{name}: expected a list" + (" of at least one" if name == "one_of" else "")
+            ]
         return _check_matchers(operand, f"{path}.{name}")
     if name == "approx":
         tol = value.get("tol", 0)
-        numbers = all(isinstance(n, int | float) and not isinstance(n, bool) for n in (operand, tol))
-        return [] if numbers and tol >= 0 else [f"{path}: approx and tol are numbers, tol not negative"]
+        numbers = all(
+            isinstance(n, int | float) and not isinstance(n, bool) for n in (operand, tol)
+        )
+        return (
+            []
+            if numbers and tol >= 0
+            else [f"{path}: approx and tol are numbers, tol not negative"]
+        )
     if name == "sha256":
         ok = isinstance(operand, str) and re.fullmatch(r"[0-9a-f]{16,64}", operand) is not None
         return [] if ok else [f"{path}.sha256: expected 16 to 64 lower-case hex digits"]
@@ -225,16 +242,21 @@ class CallRule(Section):
     def _key_list(cls, value: Any) -> Any:
         """`args: [order_id]` is short for required keys with free values."""
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return dict.fromkeys(value, {"any": True})
+            return {key: {"any": True} for key in value}
         return value
+
+    @field_validator("args")
+    @classmethod
+    def _matchers(cls, args: dict[str, Any]) -> dict[str, Any]:
+        problems = _check_matchers(args, "args")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return args
 
     @model_validator(mode="after")
     def _consistent(self) -> CallRule:
         if self.max is not None and self.max < self.min:
             raise ValueError(f"max {self.max} is below min {self.min}")
-        problems = _check_matchers(self.args, "args") if self.args_mode != "keys" else []
-        if problems:
-            raise ValueError("; ".join(problems))
         return self
 
 
@@ -370,4 +392,6 @@ class Contract(Section):
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 of what the contract says; comments, key order and layout do not matter."""
-        return content_hash(canonical_json(self.model_dump(mode="json", by_alias=True, exclude_defaults=True)))
+        return content_hash(
+            canonical_json(self.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+        )

@@ -98,7 +98,9 @@ class Schedule(Section):
         try:
             ZoneInfo(value)
         except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError(f"'{value}' is not an IANA time zone, such as Europe/Berlin") from error
+            raise ValueError(
+                f"'{value}' is not an IANA time zone, such as Europe/Berlin"
+            ) from error
         return value
 
 
@@ -115,7 +117,7 @@ class ProjectConfig(Section):
     store: NonEmpty = "data/store"
     contracts: Names = ("contracts/",)
     sources: tuple[FileSource, ...] = ()
-    models: dict[str, ModelSettings] = {}
+    models: dict[str, ModelSettings] = Field(default={})
     model_key: NonEmpty = "model_name"
     task: TaskIdentity = TaskIdentity()
     first_date: Day = date(2025, 1, 1)

@@ -109,9 +109,10 @@ class FileEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A text the agent addressed to the user. `before_call` is the index of the tool call
-    that came next (the number of calls made so far); `question` is True when the agent then
-    waited for the user's answer.
+    """A text the agent addressed to the user.
+
+    `before_call` is the index of the tool call that came next (the number of calls made so
+    far); `question` is True when the agent then waited for the user's answer.
     """
 
     text: str

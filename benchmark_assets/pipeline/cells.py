@@ -130,7 +130,7 @@ class RunState:
     expected: dict[CellId, dict[str, str]]
 
     def stored(self) -> dict[CellId, dict[str, str]]:
-        """cell → date → key, as it is."""
+        """Cell → date → key, as it is."""
         keys: dict[CellId, dict[str, str]] = defaultdict(dict)
         for month in self.months.values():
             keys[CellId(month.contract, month.model)].update(month.keys)
@@ -272,9 +272,7 @@ def _commit(
     return changed
 
 
-def _add(
-    result: CellResult, items: Mapping[str, Evaluated | None], changed: bool
-) -> CellResult:
+def _add(result: CellResult, items: Mapping[str, Evaluated | None], changed: bool) -> CellResult:
     outcomes = dict(result.outcomes)
     for item in items.values():
         for row in item.rows if item is not None else ():

@@ -18,73 +18,19 @@ from benchmark_assets.adapters.editions import (
     report_path,
     write_edition,
 )
-from benchmark_assets.adapters.run_files import read_runs
+from benchmark_assets.adapters.run_reader import read_runs
 from benchmark_assets.adapters.snapshot_files import list_partitions
-from benchmark_assets.adapters.source_index import list_sources, read_index
-from benchmark_assets.adapters.store import Store
-from benchmark_assets.leaderboard.standings import LEADERBOARD_VERSION, compute_standings
+from benchmark_assets.leaderboard import LEADERBOARD_VERSION
+from benchmark_assets.leaderboard.standings import compute_standings
 from benchmark_assets.model.identity import canonical_json, content_hash
-from benchmark_assets.model.standings import ContractEntry, SourceNote, Standings, Withheld
+from benchmark_assets.model.standings import ContractEntry, Standings, Withheld
 from benchmark_assets.pipeline.cells import CellId, RunState, read_state, stale_cells
+from benchmark_assets.pipeline.freshness import input_notes, inputs_hash, report_mark
 from benchmark_assets.pipeline.workspace import Workspace
-from benchmark_assets.report.html import REPORT_VERSION, render_html
+from benchmark_assets.report.html import render_html
 from benchmark_assets.scoring.evaluate import ENGINE_VERSION
 
 TITLE = "Agent benchmark"
-
-
-def input_notes(store: Store) -> list[SourceNote]:
-    """What readers of a leaderboard must know about its inputs."""
-    notes = []
-    for name in list_sources(store):
-        for entry in read_index(store, name).values():
-            where = f"{name}/{entry.path}"
-            if entry.status == "unreadable":
-                notes.append(SourceNote(kind="error", text=f"{name}: {entry.error}"))
-            elif entry.status == "vanished":
-                text = f"{where} is gone; its {entry.traces} traces still count"
-                notes.append(SourceNote(kind="warning", text=text))
-            notes += [
-                SourceNote(kind="error", text=f"trace {lost.trace_id}: {lost.reason}")
-                for lost in entry.unplaced
-            ]
-    for footer in list_partitions(store).values():
-        notes += [SourceNote(kind="warning", text=f"duplicate {text}") for text in footer.duplicates]
-    return notes
-
-
-def inputs_hash(state: RunState, notes: list[SourceNote]) -> str:
-    """Hash of all that an edition is computed from; equal means there is nothing to publish."""
-    stored = {
-        f"{cell.contract}\x00{cell.model}": keys for cell, keys in sorted(state.stored().items())
-    }
-    return content_hash(
-        canonical_json(stored),
-        canonical_json({key: c.content_hash for key, c in state.contracts.items()}),
-        canonical_json([f"{date}\x00{model}\x00{sha}" for (date, model), sha in state.contents.items()]),
-        canonical_json([note.text for note in notes]),
-        ENGINE_VERSION,
-        LEADERBOARD_VERSION,
-    )
-
-
-def leaderboard_is_current(workspace: Workspace) -> bool:
-    """Whether the published edition is what publishing now would give."""
-    store = workspace.store
-    current = read_current(store)
-    if current is None or read_standings(store, current.edition) is None:
-        return False
-    state = read_state(store, workspace.project.config)
-    return current.inputs == inputs_hash(state, input_notes(store))
-
-
-def report_is_current(workspace: Workspace) -> bool:
-    """Whether the current edition has its report, made by this version."""
-    current = read_current(workspace.store)
-    if current is None:
-        return False
-    data = workspace.store.read(report_path(current.edition))
-    return data is not None and _report_mark().encode() in data[:4096]
 
 
 class Published(NamedTuple):
@@ -161,9 +107,7 @@ def _entries(state: RunState, sizes: Mapping[CellId, int]) -> list[ContractEntry
     ]
 
 
-def _cell_provenance(
-    state: RunState, sizes: Mapping[CellId, int]
-) -> tuple[CellProvenance, ...]:
+def _cell_provenance(state: RunState, sizes: Mapping[CellId, int]) -> tuple[CellProvenance, ...]:
     keys: dict[CellId, dict[str, str]] = defaultdict(dict, state.stored())
     return tuple(
         CellProvenance(
@@ -186,9 +130,5 @@ def write_report(workspace: Workspace) -> str | None:
         return None
     path = report_path(current.edition)
     html = render_html(standings, title=TITLE)
-    store.write(path, html.replace("<head>", f"<head>\n{_report_mark()}", 1).encode())
+    store.write(path, html.replace("<head>", f"<head>\n{report_mark()}", 1).encode())
     return path
-
-
-def _report_mark() -> str:
-    return f'<meta name="generator" content="benchmark-assets report {REPORT_VERSION}">'

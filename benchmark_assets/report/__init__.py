@@ -11,3 +11,6 @@ no clock, no environment, no random ids.
 and `method` what the HTML page is made of. Names of models and contracts
 come from traces and are hostile until a reporter has escaped them.
 """
+
+REPORT_VERSION = "1"
+"""Raised whenever the same standings could give another page; the page is then made again."""

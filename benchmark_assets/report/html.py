@@ -81,10 +81,6 @@ PASS_HAT_KS = 4
 """Most values of k in pass^k that get a column."""
 
 
-REPORT_VERSION = "1"
-"""Raised whenever the same standings could give another page; the page is then made again."""
-
-
 def render_html(standings: Standings, *, title: str) -> str:
     """Render a leaderboard as one HTML document.
 

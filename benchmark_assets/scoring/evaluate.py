@@ -35,7 +35,7 @@ class ContractJudge:
         for plugin in plugins:
             try:
                 judge = plugin.prepare(contract)
-            except Exception as error:  # a plugin's fault must not end the batch
+            except Exception as error:  # noqa: BLE001 - a plugin's fault must not end the batch
                 self._errors.append(PluginResult(plugin=plugin.name, error=_describe(error)))
                 continue
             if judge is not None:
@@ -49,7 +49,7 @@ class ContractJudge:
         for name, judge in self._judges:
             try:
                 results.append(PluginResult(plugin=name, checks=tuple(judge(trace))))
-            except Exception as error:  # as above
+            except Exception as error:  # noqa: BLE001 - as above
                 results.append(PluginResult(plugin=name, error=_describe(error)))
         return self._verdict(tuple(results))
 

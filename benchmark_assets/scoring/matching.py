@@ -52,7 +52,9 @@ def show(value: Any) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
 
 
-_THOUSANDS = re.compile("(?<=[0-9])[,\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}'](?=[0-9]{3}(?![0-9]))")
+_THOUSANDS = re.compile(
+    "(?<=[0-9])[,\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}'](?=[0-9]{3}(?![0-9]))"
+)
 _SPACES = re.compile(r"\s+")
 
 

@@ -317,9 +317,28 @@ MISREAD = st.sampled_from(
         "a#b",
         "---",
         "...",
+        "",
+        " ",
+        "a: b",
+        "a #b",
+        " a",
+        "a ",
+        "\n",
+        "a\n",
+        "a\nb",
+        " a\n b\n",
+        "a \nb",
+        "\ta\nb",
+        "a\n\n",
+        "\n\na",
+        "\ufeffa",
+        "a\x85b",
+        "a\u2028b",
+        "\x00",
+        "😀",
+        "a" * 300,
+        "- a\n- b\n",
     ]
-    + ["", " ", "a: b", "a #b", " a", "a ", "\n", "a\n", "a\nb", " a\n b\n", "a \nb", "\ta\nb"]
-    + ["a\n\n", "\n\na", "\ufeffa", "a\x85b", "a\u2028b", "\x00", "😀", "a" * 300, "- a\n- b\n"]
 )
 TEXTS = MISREAD | st.text(max_size=30) | st.text(alphabet="ab \n\t:#-'\"\\", max_size=12)
 JSON = st.recursive(

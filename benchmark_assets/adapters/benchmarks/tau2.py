@@ -43,7 +43,9 @@ def import_tasks(file: TraceFile) -> dict[str, dict[str, Any]]:
     tasks = document.get("tasks") if isinstance(document, dict) else None
     if not isinstance(tasks, list) or not tasks:
         raise InputError(
-            file.problem("has no list of tasks", key="tasks", cure="is this a τ²-bench result file?")
+            file.problem(
+                "has no list of tasks", key="tasks", cure="is this a τ²-bench result file?"
+            )
         )
     environment = _dict(_dict(document.get("info")).get("environment_info"))
     domain = text_or_none(environment.get("domain_name")) or "tau2"
@@ -105,7 +107,7 @@ def _contract(
     calls: dict[bytes, dict[str, Any]] = {}
     for action in _actions(criteria):
         name = str(action.get("name"))
-        if f"{name.split('_')[0]}_*" not in writes:
+        if f"{name.split('_', maxsplit=1)[0]}_*" not in writes:
             continue
         arguments = _dict(action.get("arguments"))
         compared = action.get("compare_args")

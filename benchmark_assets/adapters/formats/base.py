@@ -128,8 +128,9 @@ class TraceFile:
 
     @cached_property
     def sample(self) -> Any:
-        """What formats look at to recognise their own: the JSON value of the whole file if it is
-        one, else that of its first line, else None.
+        """What formats look at to recognise their own.
+
+        The JSON value of the whole file if it is one, else that of its first line, else None.
         """
         return self.json if self.is_json else self.first_line
 
@@ -142,7 +143,12 @@ class TraceFile:
         return hashlib.sha256(f"{self.sha256}:{record}".encode()).hexdigest()[:32]
 
     def problem(
-        self, message: str, *, line: int | None = None, key: str | None = None, cure: str | None = None
+        self,
+        message: str,
+        *,
+        line: int | None = None,
+        key: str | None = None,
+        cure: str | None = None,
     ) -> Problem:
         """A problem located in this file."""
         return Problem(message, file=self.name, line=line, key=key, cure=cure)
@@ -201,7 +207,7 @@ def parse_time(value: Any) -> datetime | None:
     """Read a time: ISO 8601 text (naive means UTC) or Unix seconds; None if it is neither."""
     if isinstance(value, str):
         try:
-            parsed = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+            parsed = datetime.fromisoformat(value.strip())
         except ValueError:
             return None
         try:

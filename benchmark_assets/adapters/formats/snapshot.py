@@ -31,9 +31,7 @@ class SnapshotFormat:
         sample = file.sample
         if isinstance(sample, list):
             sample = sample[0] if sample else None
-        return (
-            isinstance(sample, dict) and "trace_id" in sample and not _MARKS.isdisjoint(sample)
-        )
+        return isinstance(sample, dict) and "trace_id" in sample and not _MARKS.isdisjoint(sample)
 
     def parse(self, file: TraceFile) -> Iterator[TraceSnapshot]:
         """Yield each snapshot; one that does not fit the fields' types has `problem` set."""
@@ -52,7 +50,9 @@ class SnapshotFormat:
         origin = file.origin(self.name, record)
         if isinstance(value, InputError):
             return TraceSnapshot(
-                trace_id=file.made_id(record or ""), origin=origin, problem=str(value).replace(file.name, file.key)
+                trace_id=file.made_id(record or ""),
+                origin=origin,
+                problem=str(value).replace(file.name, file.key),
             )
         try:
             if not isinstance(value, dict):

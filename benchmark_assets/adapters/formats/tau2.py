@@ -10,6 +10,7 @@ models' `llm_args` (people's result files carry API keys there).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,7 +60,11 @@ class Tau2Format:
         document = file.json
         if not isinstance(document, dict) or not isinstance(document.get("simulations"), list):
             raise InputError(
-                file.problem("has no list of simulations", key="simulations", cure="is this a τ²-bench result file?")
+                file.problem(
+                    "has no list of simulations",
+                    key="simulations",
+                    cure="is this a τ²-bench result file?",
+                )
             )
         run = _Run(document.get("info"))
         for index, simulation in enumerate(document["simulations"]):
@@ -179,7 +184,9 @@ class _Conversation:
         return tuple(
             call
             if index in self._answered
-            else msgspec.structs.replace(call, status="error", error="the run ended without a result")
+            else msgspec.structs.replace(
+                call, status="error", error="the run ended without a result"
+            )
             for index, call in enumerate(self._calls)
         )
 
@@ -208,10 +215,9 @@ class _Conversation:
                 return f"tool_calls: a call has no name: {str(request)[:80]}"
             arguments = request.get("arguments")
             if isinstance(arguments, str):
-                try:
+                # What is not JSON stays the text it is: rules on arguments will say so.
+                with contextlib.suppress(msgspec.DecodeError):
                     arguments = msgspec.json.decode(arguments)
-                except msgspec.DecodeError:
-                    pass  # kept as the text it is: rules on arguments will say so
             call_id = text_or_none(request.get("id"))
             if call_id is not None:
                 self._waiting[call_id] = len(self._calls)

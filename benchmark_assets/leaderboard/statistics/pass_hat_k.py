@@ -26,7 +26,9 @@ def pass_hat_k(tasks: Sequence[tuple[int, int]], k: int) -> float:
     """
     if not tasks or any(trials < k or not 0 <= resolved <= trials for resolved, trials in tasks):
         raise ValueError(f"pass^{k} needs tasks with at least {k} trials each")
-    total = sum((Fraction(comb(resolved, k), comb(trials, k)) for resolved, trials in tasks), Fraction(0))
+    total = sum(
+        (Fraction(comb(resolved, k), comb(trials, k)) for resolved, trials in tasks), Fraction(0)
+    )
     return float(total / len(tasks))
 
 

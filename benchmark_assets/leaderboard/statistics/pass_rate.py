@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import sqrt
 
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from benchmark_assets.leaderboard.statistics.base import Statistic
 from benchmark_assets.model.standings import Counts, Interval, PassRate
@@ -32,7 +32,7 @@ def wilson_interval(successes: int, trials: int, level: float = 0.95) -> Interva
     """
     if trials < 1 or not 0 <= successes <= trials or not 0 < level < 1:
         raise ValueError(f"no interval for {successes} of {trials} at level {level}")
-    z = float(norm.ppf(0.5 + level / 2))
+    z = float(ndtri(0.5 + level / 2))
     p = successes / trials
     denominator = 1 + z * z / trials
     centre = (p + z * z / (2 * trials)) / denominator
@@ -72,7 +72,12 @@ def _compute(runs: pd.DataFrame) -> PassRate:
     scored = runs[runs["scored"]]
     if scored.empty:
         return PassRate(
-            macro=None, micro=None, counts=tally, tasks=0, trials=0, no_interval="nothing was scored"
+            macro=None,
+            micro=None,
+            counts=tally,
+            tasks=0,
+            trials=0,
+            no_interval="nothing was scored",
         )
     macro = macro_rate(runs)
     per_unit = scored["unit"].value_counts()

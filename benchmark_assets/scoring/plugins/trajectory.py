@@ -39,7 +39,8 @@ def _prepare(contract: Contract) -> Judge | None:
             matched = [
                 i
                 for i, call in enumerate(calls)
-                if fits(call.name) and not args_mismatches(rule.args, rule.args_mode, call.arguments)
+                if fits(call.name)
+                and not args_mismatches(rule.args, rule.args_mode, call.arguments)
             ]
             listed.update(matched)
             yield _call_check(rule, name, fits, calls, [i for i in matched if succeeded(calls[i])])

@@ -1,0 +1,67 @@
+"""Columns of many month files as one frame.
+
+Belongs here: the scan that the leaderboard is computed from. Does not belong here: writing the
+files (`run_files`), which must not wait for pandas to be imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+import pandas as pd
+
+from benchmark_assets.adapters.run_files import SCHEMA
+from benchmark_assets.adapters.store import Store
+
+LEADERBOARD_COLUMNS = (
+    "date",
+    "trace_id",
+    "model",
+    "contract",
+    "group",
+    "task",
+    "trial",
+    "outcome",
+    "reason",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+    "cost_usd",
+    "cost_estimated",
+    "duration_ms",
+    "file",
+    "record",
+)
+"""What standings are computed from; reading no more keeps a year of history small."""
+
+
+def read_runs(
+    store: Store, paths: Sequence[str], columns: Sequence[str] = LEADERBOARD_COLUMNS
+) -> pd.DataFrame:
+    """Read some columns of month files into one frame, sorted by (contract, model, date, …)."""
+    if not paths:
+        empty = SCHEMA.empty_table().select(list(columns))
+        frame: pd.DataFrame = empty.to_pandas()
+        return frame
+    connection = duckdb.connect()
+    try:
+        connection.execute("SET enable_progress_bar = false")
+        if store.local is None:
+            connection.register_filesystem(store.root.fs)
+            files = [f"{store.root.protocol}://{store.path(path).path}" for path in paths]
+        else:
+            files = [str(store.local / path) for path in paths]
+        wanted = ", ".join(f'"{name}"' for name in columns)
+        # A path value `model=…` would replace the column of that name.
+        relation = connection.execute(
+            f"SELECT {wanted} FROM read_parquet($files, hive_partitioning = false) "  # noqa: S608
+            'ORDER BY "contract", "model", "date", "task" NULLS FIRST, "trial", "trace_id"',
+            {"files": files},
+        )
+        result: pd.DataFrame = relation.df()
+        return result
+    finally:
+        connection.close()

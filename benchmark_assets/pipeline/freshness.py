@@ -1,0 +1,83 @@
+"""Whether what is published is what publishing now would give.
+
+Belongs here: the hash of an edition's inputs, and the notes that are among them. Does not
+belong here: computing or rendering an edition (`publish`): asking whether anything is to be
+done must not wait for pandas.
+"""
+
+from __future__ import annotations
+
+from benchmark_assets.adapters.editions import read_current, read_standings, report_path
+from benchmark_assets.adapters.snapshot_files import list_partitions
+from benchmark_assets.adapters.source_index import list_sources, read_index
+from benchmark_assets.adapters.store import Store
+from benchmark_assets.leaderboard import LEADERBOARD_VERSION
+from benchmark_assets.model.identity import canonical_json, content_hash
+from benchmark_assets.model.standings import SourceNote
+from benchmark_assets.pipeline.cells import RunState, read_state
+from benchmark_assets.pipeline.workspace import Workspace
+from benchmark_assets.report import REPORT_VERSION
+from benchmark_assets.scoring.evaluate import ENGINE_VERSION
+
+
+def input_notes(store: Store) -> list[SourceNote]:
+    """What readers of a leaderboard must know about its inputs."""
+    notes = []
+    for name in list_sources(store):
+        for entry in read_index(store, name).values():
+            where = f"{name}/{entry.path}"
+            if entry.status == "unreadable":
+                notes.append(SourceNote(kind="error", text=f"{name}: {entry.error}"))
+            elif entry.status == "vanished":
+                text = f"{where} is gone; its {entry.traces} traces still count"
+                notes.append(SourceNote(kind="warning", text=text))
+            notes += [
+                SourceNote(kind="error", text=f"trace {lost.trace_id}: {lost.reason}")
+                for lost in entry.unplaced
+            ]
+    for footer in list_partitions(store).values():
+        notes += [
+            SourceNote(kind="warning", text=f"duplicate {text}") for text in footer.duplicates
+        ]
+    return notes
+
+
+def inputs_hash(state: RunState, notes: list[SourceNote]) -> str:
+    """Hash of all that an edition is computed from; equal means there is nothing to publish."""
+    stored = {
+        f"{cell.contract}\x00{cell.model}": keys for cell, keys in sorted(state.stored().items())
+    }
+    return content_hash(
+        canonical_json(stored),
+        canonical_json({key: c.content_hash for key, c in state.contracts.items()}),
+        canonical_json(
+            [f"{date}\x00{model}\x00{sha}" for (date, model), sha in state.contents.items()]
+        ),
+        canonical_json([note.text for note in notes]),
+        ENGINE_VERSION,
+        LEADERBOARD_VERSION,
+    )
+
+
+def leaderboard_is_current(workspace: Workspace) -> bool:
+    """Whether the published edition is what publishing now would give."""
+    store = workspace.store
+    current = read_current(store)
+    if current is None or read_standings(store, current.edition) is None:
+        return False
+    state = read_state(store, workspace.project.config)
+    return current.inputs == inputs_hash(state, input_notes(store))
+
+
+def report_is_current(workspace: Workspace) -> bool:
+    """Whether the current edition has its report, made by this version."""
+    current = read_current(workspace.store)
+    if current is None:
+        return False
+    data = workspace.store.read(report_path(current.edition))
+    return data is not None and report_mark().encode() in data[:4096]
+
+
+def report_mark() -> str:
+    """The tag by which a report says which version of the page it is."""
+    return f'<meta name="generator" content="benchmark-assets report {REPORT_VERSION}">'
