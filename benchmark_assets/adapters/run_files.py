@@ -1,7 +1,7 @@
 """Runs of one contract × model in one month as a Parquet file: verdicts with their checks.
 
-Belongs here: the file's schema, replacing a month under compare-and-swap. Does not belong here: judging (`scoring`) or deciding what is stale
-(`pipeline`).
+Belongs here: the file's schema, replacing a month under compare-and-swap. Does not belong here:
+judging (`scoring`) or deciding what is stale (`pipeline`).
 
 One row is one run, its checks nested in it, so that a run and its checks commit in one rename.
 Rows are sorted by (date, task, trial, trace id). The footer maps every date that was evaluated
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmark_assets.adapters.parquet import read_footer, read_table, to_parquet
-from benchmark_assets.adapters.store import RUNS, Store, run_path
+from benchmark_assets.adapters.store import GONE, RUNS, Gone, Store, run_path
 from benchmark_assets.model.identity import canonical_json
 from benchmark_assets.model.verdict import RunRow
 
@@ -162,6 +162,7 @@ def update_month(
 
     The file is read again under its lock and merged by date. A date evaluated from inputs that
     are no longer the current ones is dropped: another process has, or will have, the newer.
+    A file that is left without any date is removed.
 
     Args:
         store: Where the file lies.
@@ -173,7 +174,7 @@ def update_month(
             while the file is locked.
     """
 
-    def merge(before: bytes | None) -> bytes | None:
+    def merge(before: bytes | None) -> bytes | Gone | None:
         keys = {} if before is None else _keys(read_footer(before))
         fresh = {
             date: item
@@ -183,7 +184,9 @@ def update_month(
         kept_dates = [date for date in keys if date not in fresh]
         merged = {date: keys[date] for date in kept_dates}
         merged |= {date: item.key for date, item in fresh.items() if item is not None}
-        if merged == keys and before is not None:
+        if not merged:
+            return GONE
+        if merged == keys:
             return None
         new = to_table(row for item in fresh.values() if item is not None for row in item.rows)
         if before is not None and kept_dates:

@@ -6,6 +6,7 @@ files (`run_files`), which must not wait for pandas to be imported.
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 
 import duckdb
@@ -54,11 +55,14 @@ def read_runs(
             files = [f"{store.root.protocol}://{store.path(path).path}" for path in paths]
         else:
             files = [str(store.local / path) for path in paths]
+        # DuckDB takes every name for a pattern, and a store may lie under `[2026]`.
+        files = [glob.escape(file) for file in files]
         wanted = ", ".join(f'"{name}"' for name in columns)
         # A path value `model=…` would replace the column of that name.
         relation = connection.execute(
             f"SELECT {wanted} FROM read_parquet($files, hive_partitioning = false) "  # noqa: S608
-            'ORDER BY "contract", "model", "date", "task" NULLS FIRST, "trial", "trace_id"',
+            'ORDER BY "contract", "model", "date", "task" NULLS FIRST, "trial", "trace_id", '
+            '"file", "record" NULLS FIRST',
             {"files": files},
         )
         result: pd.DataFrame = relation.df()

@@ -11,6 +11,7 @@ clock, the host or the run goes into them.
 from __future__ import annotations
 
 import contextlib
+import enum
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -28,6 +29,15 @@ RUNS = "runs"
 SOURCES = "sources"
 CONTRACTS = "contracts"
 LEADERBOARD = "leaderboard"
+
+
+class Gone(enum.Enum):
+    """What an update returns to have the file removed."""
+
+    GONE = "gone"
+
+
+GONE = Gone.GONE
 
 
 def snapshot_path(date: str, model: str) -> str:
@@ -120,17 +130,19 @@ class Store:
                 (self.local / relative).parent.rmdir()
         return True
 
-    def replace(self, relative: str, update: Callable[[bytes | None], bytes | None]) -> bool:
+    def replace(self, relative: str, update: Callable[[bytes | None], bytes | Gone | None]) -> bool:
         """Read, update and replace a file while no other process does; return whether it changed.
 
         Args:
             relative: The file.
             update: Gets the present bytes (None if there is no file) and returns the new ones,
-                or None to leave everything as it is.
+                `GONE` to have no file, or None to leave everything as it is.
         """
         with self._locked(relative):
             before = self.read(relative)
             after = update(before)
+            if isinstance(after, Gone):
+                return self.remove(relative)
             if after is None or after == before:
                 return False
             self._put(relative, after)
@@ -153,9 +165,7 @@ class Store:
             path.write_bytes(data)
             return
         target = self.local / relative
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # The dot keeps a file left by a killed process out of every listing and glob.
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".tmp")
+        handle, temporary = _temporary_in(target.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
@@ -167,3 +177,21 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
             raise
+
+
+def _temporary_in(folder: Path) -> tuple[int, str]:
+    """Open a new file in a folder that is made if need be.
+
+    `remove` of another process may take the empty folder away before the file is in it; trying
+    ends, since a folder that cannot be made at all gives the same error.
+    """
+    attempts = 100
+    while True:
+        attempts -= 1
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            # The dot keeps a file left by a killed process out of every listing and glob.
+            return tempfile.mkstemp(dir=folder, prefix=".", suffix=".tmp")
+        except FileNotFoundError:
+            if not attempts:
+                raise

@@ -19,6 +19,7 @@ from benchmark_assets.adapters.run_reader import read_runs
 from benchmark_assets.adapters.snapshot_files import SnapshotFooter
 from benchmark_assets.adapters.store import contract_path, snapshot_path
 from benchmark_assets.defs import checks, partitions
+from benchmark_assets.defs.materialized import log_partition
 from benchmark_assets.defs.resources import Bench
 from benchmark_assets.leaderboard.runs import prepare
 from benchmark_assets.leaderboard.standings import top_failure
@@ -49,6 +50,7 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
     @dg.asset(
         partitions_def=partitions.contracts,
         backfill_policy=dg.BackfillPolicy.single_run(),
+        output_required=False,
         group_name=GROUP,
         kinds={"yaml"},
         owners=OWNERS,
@@ -63,7 +65,7 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
     )
     def contracts(
         context: dg.AssetExecutionContext, bench: dg.ResourceParam[Bench]
-    ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
+    ) -> Iterator[dg.AssetCheckResult]:
         loaded = bench.workspace.load_contracts()
         files = {file.contract.id: file for file in loaded.contracts}
         wanted = [unpartition_key(key) for key in context.partition_keys]
@@ -75,8 +77,8 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
                 if file is None
                 else _contract_metadata(file.contract, str(file.path))
             )
-            context.add_asset_metadata(facts, partition_key=key)
-        yield dg.MaterializeResult(metadata={"contracts": len(wanted)})
+            version = "gone" if file is None else file.contract.content_hash
+            log_partition(context, key, facts, version)
         yield checks.result(
             checks.CONTRACTS_VALID,
             [str(problem) for problem in loaded.problems],
@@ -87,6 +89,7 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
     @dg.asset(
         partitions_def=snapshot_partitions,
         backfill_policy=dg.BackfillPolicy.single_run(),
+        output_required=False,
         group_name=GROUP,
         kinds={"parquet"},
         owners=OWNERS,
@@ -107,18 +110,17 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
     )
     def trace_snapshots(
         context: dg.AssetExecutionContext, bench: dg.ResourceParam[Bench]
-    ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
+    ) -> Iterator[dg.AssetCheckResult]:
         keys = [PartitionId(*partitions.parts_of(key)) for key in context.partition_keys]
         inventory = bench.sources()
         footers, problems = build_partitions(bench.workspace, inventory, keys, bench.progress)
         for problem in problems:
             bench.problems(str(problem))
         for key, partition in zip(keys, context.partition_keys, strict=True):
-            context.add_asset_metadata(
-                _snapshot_metadata(bench, key, footers.get(key)), partition_key=partition
-            )
+            footer = footers.get(key)
+            version = "empty" if footer is None else footer.content
+            log_partition(context, partition, _snapshot_metadata(bench, key, footer), version)
         traces = sum(footer.traces for footer in footers.values())
-        yield dg.MaterializeResult(metadata={"partitions_with_traces": len(footers)})
         yield checks.result(
             checks.ACCOUNTED,
             accounting(inventory, footers),
@@ -143,6 +145,7 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
     @dg.asset(
         partitions_def=partitions.cells,
         backfill_policy=dg.BackfillPolicy.single_run(),
+        output_required=False,
         deps=[
             dg.AssetDep(
                 contracts,
@@ -169,16 +172,13 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
     )
     def contract_evaluations(
         context: dg.AssetExecutionContext, bench: dg.ResourceParam[Bench]
-    ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
+    ) -> Iterator[dg.AssetCheckResult]:
         wanted = [CellId(*partitions.parts_of(key)) for key in context.partition_keys]
         results = evaluate_cells(bench.workspace, wanted, bench.progress)
         rates = _cell_rates(bench, wanted)
         for cell, key in zip(wanted, context.partition_keys, strict=True):
-            context.add_asset_metadata(
-                _cell_metadata(results[cell], rates.get(cell)), partition_key=key
-            )
-        dates = sum(result.dates for result in results.values())
-        yield dg.MaterializeResult(metadata={"dates_evaluated_in_run": dates})
+            facts = _cell_metadata(results[cell], rates.get(cell))
+            log_partition(context, key, facts, results[cell].version)
         runs = sum(rate.counts.total for rate, _ in rates.values())
         yield checks.result(
             checks.NO_ERROR_RUNS,

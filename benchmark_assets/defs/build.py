@@ -9,15 +9,23 @@ from datetime import date
 import dagster as dg
 
 from benchmark_assets.adapters.store import SNAPSHOTS, Store
+from benchmark_assets.defs import partitions
 from benchmark_assets.defs.assets import build_assets
 from benchmark_assets.defs.automation import build_jobs, build_schedule, build_sensor
 from benchmark_assets.defs.resources import Bench
 
 
 def first_partition(bench: Bench, dates: list[str]) -> date:
-    """The first day that can be a partition: as configured, or the earliest there is data for."""
+    """The first day that can be a partition: as configured, or the earliest there is data for.
+
+    Without either it is the first of the year: few enough days for Dagster to be quick with,
+    and the same all year.
+    """
     configured = bench.workspace.project.config.first_date
-    return min([configured, *(date.fromisoformat(day) for day in dates)])
+    days = [date.fromisoformat(day) for day in dates]
+    if configured is not None:
+        days.append(configured)
+    return min(days, default=date.fromisoformat(partitions.today()).replace(month=1, day=1))
 
 
 def stored_dates(store: Store) -> list[str]:

@@ -24,7 +24,7 @@ def prepare(rows: pd.DataFrame) -> pd.DataFrame:
     """Derive what the statistics use from stored run rows.
 
     Args:
-        rows: Columns as `adapters.run_files.LEADERBOARD_COLUMNS`, one row a run.
+        rows: Columns as `adapters.run_reader.LEADERBOARD_COLUMNS`, one row a run.
 
     Returns:
         The same rows with `scored` and `resolved` (bool), `unit` (a text that tells tasks
@@ -34,7 +34,10 @@ def prepare(rows: pd.DataFrame) -> pd.DataFrame:
     runs = rows.copy()
     runs["scored"] = runs["outcome"].isin(["resolved", "unresolved"])
     runs["resolved"] = runs["outcome"].eq("resolved")
-    own = "\x00" + runs["trace_id"].astype("object").astype(str)
+    # Ids are the source's: two models, or two days of one, may use the same.
+    own = pd.Series("", index=runs.index, dtype="object")
+    for part in ("model", "date", "trace_id"):
+        own = own + "\x00" + runs[part].astype("object").astype(str)
     task = runs["task"].astype("object")
     task = task.where(task.notna(), own)
     runs["unit"] = runs["contract"].astype("object").astype(str) + "\x00" + task.astype(str)

@@ -44,7 +44,7 @@ def compute_standings(
     """Compute the leaderboard of a set of runs.
 
     Args:
-        rows: One row a run, as `adapters.run_files.LEADERBOARD_COLUMNS`; withheld cells left out.
+        rows: One row a run, as `adapters.run_reader.LEADERBOARD_COLUMNS`; withheld cells left out.
         contracts: The contracts in force, whether or not they judged anything.
         withheld: Cells kept out of `rows`, with reasons.
         notes: What a reader must know about the inputs.

@@ -111,7 +111,8 @@ class ProjectConfig(Section):
         store: Folder or fsspec URL of the store.
         contracts: Folders or files of contracts.
         model_key: Metadata key that names a trace's model.
-        first_date: First day that can be a partition in Dagster; data from before it lowers it.
+        first_date: First day that can be a partition in Dagster; default: the earliest day
+            there is data for. Data from before it lowers it.
     """
 
     store: NonEmpty = "data/store"
@@ -120,7 +121,7 @@ class ProjectConfig(Section):
     models: dict[str, ModelSettings] = Field(default={})
     model_key: NonEmpty = "model_name"
     task: TaskIdentity = TaskIdentity()
-    first_date: Day = date(2025, 1, 1)
+    first_date: Day | None = None
     schedule: Schedule = Schedule()
 
     @field_validator("sources", mode="before")

@@ -29,7 +29,7 @@ from benchmark_assets.adapters.snapshot_files import (
     read_snapshots,
 )
 from benchmark_assets.adapters.sources import Progress, quiet
-from benchmark_assets.adapters.store import Store, run_path, snapshot_path
+from benchmark_assets.adapters.store import Store, snapshot_path
 from benchmark_assets.adapters.stored_contracts import (
     read_contract,
     read_contracts,
@@ -37,7 +37,7 @@ from benchmark_assets.adapters.stored_contracts import (
     store_contract,
 )
 from benchmark_assets.model.contract import Contract
-from benchmark_assets.model.identity import content_hash
+from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.project import ModelSettings, ProjectConfig
 from benchmark_assets.model.verdict import RunRow
 from benchmark_assets.pipeline.workspace import Workspace
@@ -170,11 +170,15 @@ def stale_cells(state: RunState) -> StaleCells:
 
 
 class CellResult(NamedTuple):
-    """What evaluating one cell did: dates evaluated, runs by outcome, files changed."""
+    """What evaluating one cell did.
+
+    `version` is the hash of the cell's date → key map afterwards: of all its runs depend on.
+    """
 
     dates: int
     outcomes: dict[str, int]
     files_changed: int
+    version: str = ""
 
 
 def evaluate_cells(
@@ -214,7 +218,15 @@ def evaluate_cells(
                 cell = CellId(contract_id, model)
                 changed = _commit(store, config, cell, month, items)
                 results[cell] = _add(results[cell], items, changed)
-    return results
+    return {
+        cell: result._replace(version=keys_hash(state.expected.get(cell, {})))
+        for cell, result in results.items()
+    }
+
+
+def keys_hash(keys: Mapping[str, str]) -> str:
+    """One hash for a cell's date → key map."""
+    return content_hash(canonical_json(dict(keys)))
 
 
 def _evaluate_date(
@@ -264,12 +276,7 @@ def _commit(
         prices = price_hash(config.models.get(cell.model))
         return date_key(footer.content, contract.content_hash, prices)
 
-    changed = update_month(store, cell.contract, cell.model, month, items, current_key)
-    path = run_path(cell.contract, cell.model, month)
-    left = read_month_keys(store, path)
-    if left is not None and not left.keys:
-        store.remove(path)
-    return changed
+    return update_month(store, cell.contract, cell.model, month, items, current_key)
 
 
 def _add(result: CellResult, items: Mapping[str, Evaluated | None], changed: bool) -> CellResult:

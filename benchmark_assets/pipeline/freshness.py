@@ -14,7 +14,7 @@ from benchmark_assets.adapters.store import Store
 from benchmark_assets.leaderboard import LEADERBOARD_VERSION
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.standings import SourceNote
-from benchmark_assets.pipeline.cells import RunState, read_state
+from benchmark_assets.pipeline.cells import RunState, read_state, stale_cells
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report import REPORT_VERSION
 from benchmark_assets.scoring.evaluate import ENGINE_VERSION
@@ -47,8 +47,11 @@ def inputs_hash(state: RunState, notes: list[SourceNote]) -> str:
     stored = {
         f"{cell.contract}\x00{cell.model}": keys for cell, keys in sorted(state.stored().items())
     }
+    stale = [[*cell, *dates] for cell, dates in stale_cells(state).dates.items()]
     return content_hash(
         canonical_json(stored),
+        # Withheld cells: new prices or a new engine make them without touching any file.
+        canonical_json(stale),
         canonical_json({key: c.content_hash for key, c in state.contracts.items()}),
         canonical_json(
             [f"{date}\x00{model}\x00{sha}" for (date, model), sha in state.contents.items()]

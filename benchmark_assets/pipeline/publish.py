@@ -22,9 +22,14 @@ from benchmark_assets.adapters.run_reader import read_runs
 from benchmark_assets.adapters.snapshot_files import list_partitions
 from benchmark_assets.leaderboard import LEADERBOARD_VERSION
 from benchmark_assets.leaderboard.standings import compute_standings
-from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.standings import ContractEntry, Standings, Withheld
-from benchmark_assets.pipeline.cells import CellId, RunState, read_state, stale_cells
+from benchmark_assets.pipeline.cells import (
+    CellId,
+    RunState,
+    keys_hash,
+    read_state,
+    stale_cells,
+)
 from benchmark_assets.pipeline.freshness import input_notes, inputs_hash, report_mark
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.html import render_html
@@ -53,7 +58,7 @@ def publish(workspace: Workspace) -> Published:
         Withheld(
             model=cell.model,
             contract=cell.contract,
-            reason=f"stale: {len(dates)} dates to evaluate",
+            reason=f"stale: {len(dates)} {'date' if len(dates) == 1 else 'dates'} to evaluate",
         )
         for cell, dates in stale.items()
         if cell.contract in state.contracts
@@ -113,7 +118,7 @@ def _cell_provenance(state: RunState, sizes: Mapping[CellId, int]) -> tuple[Cell
         CellProvenance(
             contract=cell.contract,
             model=cell.model,
-            keys_sha256=content_hash(canonical_json(keys[cell])),
+            keys_sha256=keys_hash(keys[cell]),
             runs=sizes.get(cell, 0),
         )
         for cell in sorted(keys)

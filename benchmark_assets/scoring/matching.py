@@ -10,6 +10,7 @@ import fnmatch
 import hashlib
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -128,8 +129,19 @@ def _any(expected: Any, actual: Any, path: str) -> str | None:
 
 
 def _literal(expected: Any, actual: Any, path: str) -> str | None:
-    same = canonical_json(expected["literal"]) == canonical_json(actual)
-    return None if same else _differs(path, expected["literal"], actual)
+    wanted = expected["literal"]
+    return None if _equal(wanted, actual) else _differs(path, wanted, actual)
+
+
+def _equal(expected: Any, actual: Any) -> bool:
+    """Equality of JSON data by value, in which nothing is a matcher."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(
+            _equal(item, actual[key]) for key, item in expected.items()
+        )
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(_equal, expected, actual))
+    return same_value(expected, actual)
 
 
 def _regex(expected: Any, actual: Any, path: str) -> str | None:
@@ -159,31 +171,48 @@ def _unmatched(wanted: Sequence[Any], actual: Sequence[Any], path: str) -> int |
     """Pair each wanted item with an item of its own; return the index of one left over.
 
     Augmenting paths (Kuhn's algorithm): a greedy pairing could give a loose matcher the only
-    item that fits a strict one.
+    item that fits a strict one. Breadth first, as long lists would exhaust Python's stack.
     """
     fits = [
         [j for j, value in enumerate(actual) if mismatch(item, value, path) is None]
         for item in wanted
     ]
     owner: dict[int, int] = {}
-
-    def place(i: int, seen: set[int]) -> bool:
-        for j in fits[i]:
-            if j not in seen:
-                seen.add(j)
-                if j not in owner or place(owner[j], seen):
-                    owner[j] = i
-                    return True
-        return False
-
-    return next((i for i in range(len(wanted)) if not place(i, set())), None)
+    held: dict[int, int] = {}
+    for start in range(len(wanted)):
+        reached: dict[int, int] = {}
+        free: int | None = None
+        queue = deque([start])
+        while queue and free is None:
+            i = queue.popleft()
+            for j in fits[i]:
+                if j not in reached:
+                    reached[j] = i
+                    if j not in owner:
+                        free = j
+                        break
+                    queue.append(owner[j])
+        if free is None:
+            return start
+        # Along the path, each takes the item found for it and passes on the one it held.
+        item: int | None = free
+        while item is not None:
+            i = reached[item]
+            owner[item] = i
+            given = held.get(i)
+            held[i] = item
+            item = given
+    return None
 
 
 def _approx(expected: Any, actual: Any, path: str) -> str | None:
     target, tol = expected["approx"], expected.get("tol", 1e-9)
-    number = isinstance(actual, int | float) and not isinstance(actual, bool)
-    if number and abs(actual - target) <= tol:
-        return None
+    if isinstance(actual, int | float) and not isinstance(actual, bool):
+        try:
+            if abs(actual - target) <= tol:
+                return None
+        except OverflowError:
+            pass  # An integer beyond all floats is near none of them.
     return f"{path} is {show(actual)}, expected {target} ± {tol}"
 
 

@@ -6,12 +6,11 @@ apply. Does not belong here: judging.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
-
-import msgspec
 
 from benchmark_assets.model.contract import Contract, TextRule
 from benchmark_assets.model.trace import TraceSnapshot
@@ -55,7 +54,8 @@ def metadata_text(metadata: dict[str, Any], key: str) -> str | None:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    return msgspec.json.encode(value).decode()
+    # Python's spelling of numbers, as `applies_to` has it: 1e+22, where others write 1e22.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _holds(rule: TextRule, values: Iterable[str], *, fold: bool) -> bool:
@@ -63,12 +63,12 @@ def _holds(rule: TextRule, values: Iterable[str], *, fold: bool) -> bool:
         wanted = {fold_spaces(text) for text in rule.equals} if fold else set(rule.equals)
         return any(value in wanted for value in values)
     if rule.contains is not None:
-        part = rule.contains.casefold()
+        part = (fold_spaces(rule.contains) if fold else rule.contains).casefold()
         return any(part in value.casefold() for value in values)
     if rule.regex is not None:
         return any(re.search(rule.regex, value) for value in values)
     assert rule.glob is not None
-    fits = any_glob([rule.glob])
+    fits = any_glob([fold_spaces(rule.glob) if fold else rule.glob])
     return any(fits(value) for value in values)
 
 

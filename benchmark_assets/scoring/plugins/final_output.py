@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 from jsonschema import Draft202012Validator
+from referencing.jsonschema import EMPTY_REGISTRY
 
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.trace import TraceSnapshot
@@ -26,7 +27,9 @@ def _prepare(contract: Contract) -> Judge | None:
         return None
     wanted = [(text, plain_text(text)) for text in final.contains]
     unwanted = [(text, plain_text(text)) for text in final.not_contains]
-    validator = None if final.schema_ is None else Draft202012Validator(final.schema_)
+    # With a registry of its own the validator fetches no `$ref` from the network.
+    schema = final.schema_
+    validator = None if schema is None else Draft202012Validator(schema, registry=EMPTY_REGISTRY)
     whole = final.scope == "conversation"
     place = "what was said to the user" if whole else "the final answer"
 
