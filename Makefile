@@ -57,7 +57,7 @@ lint: $(READY)
 	@$(BIN)/bench lint contracts
 
 dev: $(READY)
-	@$(BIN)/dagster dev
+	@DAGSTER_HOME="$(CURDIR)" $(BIN)/dagster dev
 
 lock:
 	@uv pip compile --quiet --universal --generate-hashes --no-strip-extras --extra dev \

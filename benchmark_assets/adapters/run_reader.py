@@ -33,10 +33,15 @@ LEADERBOARD_COLUMNS = (
     "cost_usd",
     "cost_estimated",
     "duration_ms",
-    "file",
-    "record",
 )
 """What standings are computed from; reading no more keeps a year of history small."""
+
+
+# A path value `model=…` would replace the column of that name.
+_RUNS = "read_parquet($files, hive_partitioning = false)"
+
+# A trace id alone is no identity: two files may use one for different traces.
+_TRACE = ("date", "model", "trace_id", "file", "record", "sha256")
 
 
 def read_runs(
@@ -47,6 +52,31 @@ def read_runs(
         empty = SCHEMA.empty_table().select(list(columns))
         frame: pd.DataFrame = empty.to_pandas()
         return frame
+    wanted = ", ".join(f'"{name}"' for name in columns)
+    return _query(
+        store,
+        paths,
+        f"SELECT {wanted} FROM {_RUNS} "  # noqa: S608
+        'ORDER BY "contract", "model", "date", "task" NULLS FIRST, "trial", "trace_id", '
+        '"file", "record" NULLS FIRST',
+    )
+
+
+def count_traces(store: Store, paths: Sequence[str]) -> int:
+    """How many different traces the runs of some month files judge."""
+    if not paths:
+        return 0
+    identity = ", ".join(f'"{name}"' for name in _TRACE)
+    found = _query(
+        store,
+        paths,
+        f"SELECT count(*) AS traces FROM (SELECT DISTINCT {identity} FROM {_RUNS})",  # noqa: S608
+    )
+    return int(found["traces"].iloc[0])
+
+
+def _query(store: Store, paths: Sequence[str], sql: str) -> pd.DataFrame:
+    """Run a query over some month files, which `_RUNS` stands for."""
     connection = duckdb.connect()
     try:
         connection.execute("SET enable_progress_bar = false")
@@ -57,15 +87,7 @@ def read_runs(
             files = [str(store.local / path) for path in paths]
         # DuckDB takes every name for a pattern, and a store may lie under `[2026]`.
         files = [glob.escape(file) for file in files]
-        wanted = ", ".join(f'"{name}"' for name in columns)
-        # A path value `model=…` would replace the column of that name.
-        relation = connection.execute(
-            f"SELECT {wanted} FROM read_parquet($files, hive_partitioning = false) "  # noqa: S608
-            'ORDER BY "contract", "model", "date", "task" NULLS FIRST, "trial", "trace_id", '
-            '"file", "record" NULLS FIRST',
-            {"files": files},
-        )
-        result: pd.DataFrame = relation.df()
+        result: pd.DataFrame = connection.execute(sql, {"files": files}).df()
         return result
     finally:
         connection.close()

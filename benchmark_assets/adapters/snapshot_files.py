@@ -13,6 +13,7 @@ what the file was built from, so that staleness is a comparison and not a guess:
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -35,6 +36,7 @@ SCHEMA = pa.schema(
         pa.field("started_at", pa.timestamp("us", tz="UTC"), nullable=False),
         pa.field("problem", pa.string()),
         pa.field("source", pa.string(), nullable=False),
+        pa.field("source_file", pa.string(), nullable=False),
         pa.field("file", pa.string(), nullable=False),
         pa.field("record", pa.string()),
         pa.field("sha256", pa.string(), nullable=False),
@@ -44,14 +46,27 @@ SCHEMA = pa.schema(
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(TraceSnapshot)
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SourcedSnapshot(msgspec.Struct, frozen=True):
-    """A snapshot and the name of the source that holds it."""
+    """A snapshot and where it is held.
+
+    Attributes:
+        source: Name of the source.
+        file: The source's file. It is not always the one in the snapshot's origin: a file of
+            normalised snapshots holds what came from others. Default: the origin's.
+    """
 
     source: str
     snapshot: TraceSnapshot
+    file: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill in the file."""
+        if not self.file:
+            msgspec.structs.force_setattr(self, "file", self.snapshot.origin.file)
 
 
 class SnapshotFooter(msgspec.Struct, frozen=True):
@@ -73,18 +88,22 @@ class Partition(msgspec.Struct, frozen=True):
     duplicates: tuple[str, ...]
 
 
-def assemble(found: Iterable[SourcedSnapshot]) -> Partition:
+def assemble(found: Iterable[SourcedSnapshot], known_duplicates: Iterable[str] = ()) -> Partition:
     """Settle what is only known once all traces of a partition are together.
 
     The same trace found twice is kept once. Two different traces with one id are both kept,
     and neither can be trusted to be the one that the id means: the later one (by file and
     record) becomes an error row that names the first. Trials that would share a number are
     numbered anew by start time and id.
+
+    Args:
+        found: The traces. Where two are from one place, they keep their order.
+        known_duplicates: What is already known to be left out.
     """
     ordered = sorted(found, key=_place)
     first: dict[str, SourcedSnapshot] = {}
     kept: list[SourcedSnapshot] = []
-    duplicates: list[str] = []
+    duplicates = list(known_duplicates)
     for item in ordered:
         snapshot = item.snapshot
         seen = first.get(snapshot.trace_id)
@@ -99,20 +118,31 @@ def assemble(found: Iterable[SourcedSnapshot]) -> Partition:
     return Partition(tuple(_number_trials(kept)), tuple(duplicates))
 
 
-def _place(item: SourcedSnapshot) -> tuple[str, str, int, str]:
+def _place(item: SourcedSnapshot) -> tuple[str, str, str, int, str]:
     origin = item.snapshot.origin
     record = origin.record or ""
-    digits = "".join(character for character in record if character.isdigit())
-    return (item.source, origin.file, int(digits or 0), record)
+    # Whoever made the origin may have called a record anything; what counts is the same order.
+    number = _NUMBER.search(record)
+    return (item.source, item.file, origin.file, int(number[0]) if number else 0, record)
 
 
 def _at(item: SourcedSnapshot) -> str:
     origin = item.snapshot.origin
-    return f"{origin.file}: {origin.record}" if origin.record else origin.file
+    held = f"{item.source}/{item.file}"
+    if origin.file != item.file:
+        held += f" (from {origin.file})"
+    return f"{held}: {origin.record}" if origin.record else held
+
+
+def duplicates_in(footer: SnapshotFooter, source: str, file: str) -> list[str]:
+    """Those of a footer's duplicates that were not stored because another file has them too."""
+    place = re.compile(rf": {re.escape(f'{source}/{file}')}(: | \(from |$)")
+    return [text for text in footer.duplicates if place.search(text.partition(" repeats ")[0])]
 
 
 def _with(item: SourcedSnapshot, **changes: object) -> SourcedSnapshot:
-    return SourcedSnapshot(item.source, msgspec.structs.replace(item.snapshot, **changes))
+    changed = msgspec.structs.replace(item.snapshot, **changes)
+    return SourcedSnapshot(item.source, changed, item.file)
 
 
 def _same_content(one: TraceSnapshot, other: TraceSnapshot) -> bool:
@@ -166,6 +196,7 @@ def write_partition(
                 "started_at": snapshot.started_at,
                 "problem": snapshot.problem,
                 "source": item.source,
+                "source_file": item.file,
                 "file": snapshot.origin.file,
                 "record": snapshot.origin.record,
                 "sha256": snapshot.origin.sha256,
@@ -232,10 +263,11 @@ def read_snapshots(store: Store, date: str, model: str) -> list[SourcedSnapshot]
     data = store.read(snapshot_path(date, model))
     if data is None:
         return []
-    table = read_table(data, SCHEMA, ["source", "snapshot"])
+    columns = ["source", "source_file", "snapshot"]
+    table = read_table(data, SCHEMA, columns)
     return [
-        SourcedSnapshot(source, _DECODER.decode(text))
-        for source, text in zip(
-            table.column("source").to_pylist(), table.column("snapshot").to_pylist(), strict=True
+        SourcedSnapshot(source, _DECODER.decode(text), file)
+        for source, file, text in zip(
+            *(table.column(name).to_pylist() for name in columns), strict=True
         )
     ]

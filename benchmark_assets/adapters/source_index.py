@@ -42,7 +42,8 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
         size: In bytes; `mtime_ns` is its modification time in nanoseconds.
         settings: Hash of everything besides the bytes that decides how they are read.
         status: `read`; `unreadable` (`error` says why: nothing in it is a trace); `vanished`:
-            it was read once and is gone; its traces stay until `--prune`.
+            it was read once and is gone, or cannot be opened any more (`error` says why); its
+            traces stay until `--prune`.
         format: The format that read it.
         traces: Records found; always the sum over `partitions` and `unplaced`.
     """

@@ -6,15 +6,16 @@ file's bytes mean (`traces`, `formats`) or the partitions' files (`snapshot_file
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.adapters.formats.base import TraceFile, printable
 from benchmark_assets.adapters.source_index import (
     FileEntry,
     PartitionCount,
@@ -65,8 +66,9 @@ class SourceState:
 def locate(path: str) -> tuple[Path, list[Path]]:
     """Resolve a file, a folder or a glob to its root and the files under it, sorted.
 
-    Hidden files and folders are left out unless they are named. The root of a glob is its
-    longest part without wildcards.
+    Hidden files and folders are left out unless they are named. Links are followed, and what
+    several of them lead to is found once. The root of a glob is its longest part without
+    wildcards. Folders that cannot be opened are among the files, so that reading says why.
 
     Raises:
         InputError: If nothing is at `path`.
@@ -75,11 +77,7 @@ def locate(path: str) -> tuple[Path, list[Path]]:
     if target.is_file():
         return target.parent, [target]
     if target.is_dir():
-        found = []
-        for parent, folders, names in os.walk(target):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            found += [Path(parent, name) for name in names if not name.startswith(".")]
-        return target, sorted(found)
+        return target, _find(target, ("**", "*"))
     if not glob.has_magic(path):
         raise InputError(
             Problem("there is no such file or folder", file=path, cure="check the path")
@@ -90,8 +88,51 @@ def locate(path: str) -> tuple[Path, list[Path]]:
     if not root.is_dir():
         problem = Problem("there is no such folder", file=str(root), cure="check the path")
         raise InputError(problem)
-    matches = glob.glob(str(Path(*parts[fixed:])), root_dir=root, recursive=True)
-    return root, sorted(root / match for match in matches if (root / match).is_file())
+    return root, _find(root, parts[fixed:])
+
+
+def _find(root: Path, pattern: Sequence[str]) -> list[Path]:
+    """Files below a folder whose parts fit a glob's, sorted.
+
+    The standard library's globs go round a link to a folder above until the system refuses.
+    """
+    found: dict[str, str] = {}
+    seen: set[tuple[str, int]] = set()
+
+    def walk(folder: str, parts: Sequence[str]) -> None:
+        here = os.path.realpath(folder)
+        if (here, len(parts)) in seen:
+            return
+        seen.add((here, len(parts)))
+        try:
+            with os.scandir(folder) as listing:
+                # Links last: a file is called by its own name where it has one.
+                entries = sorted(listing, key=lambda entry: (entry.is_symlink(), entry.name))
+        except OSError:
+            found.setdefault(here, folder)
+            return
+        head, *rest = parts
+        if head == "**":
+            walk(folder, rest or ["*"])
+        for entry in entries:
+            if head == "**":
+                if not entry.name.startswith(".") and os.path.isdir(entry.path):
+                    walk(entry.path, parts)
+            elif _fits(entry.name, head):
+                if rest:
+                    if os.path.isdir(entry.path):
+                        walk(entry.path, rest)
+                elif os.path.isfile(entry.path) or not os.path.exists(entry.path):
+                    # What does not exist is a broken link, which reading reports.
+                    found.setdefault(os.path.realpath(entry.path), entry.path)
+
+    walk(str(root), pattern)
+    return sorted(map(Path, found.values()))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    hidden = name.startswith(".") and not pattern.startswith(".")
+    return not hidden and fnmatch.fnmatchcase(name, pattern)
 
 
 def scan(
@@ -124,6 +165,12 @@ def scan(
     cached = 0
     for number, file in enumerate(files):
         key = file.relative_to(base).as_posix()
+        if key != printable(key):
+            key = printable(key)
+            state.entries[key] = _unreadable_entry(
+                key, settings, "its name is not UTF-8; rename it"
+            )
+            continue
         known = before.get(key)
         try:
             stat = file.stat()
@@ -138,16 +185,21 @@ def scan(
             progress("reading trace files", number, len(files))
             data = file.read_bytes()
         except OSError as error:
-            state.entries[key] = _unreadable_entry(key, settings, error)
+            reason = f"cannot be opened: {error.strerror or error}"
+            if known is not None and known.partitions:
+                # Nothing says that its traces changed: as good as gone, and as little forgotten.
+                state.entries[key] = msgspec.structs.replace(known, status="vanished", error=reason)
+            else:
+                state.entries[key] = _unreadable_entry(key, settings, reason)
             continue
         trace_file = TraceFile(str(file), key, data)
         same = (
             known is not None and known.settings == settings and known.sha256 == trace_file.sha256
         )
         if known is not None and same:
-            status = "read" if known.status == "vanished" else known.status
+            back = {"status": "read", "error": None} if known.status == "vanished" else {}
             state.entries[key] = msgspec.structs.replace(
-                known, size=stat.st_size, mtime_ns=stat.st_mtime_ns, status=status
+                known, size=stat.st_size, mtime_ns=stat.st_mtime_ns, **back
             )
             continue
         reread.append(key)
@@ -183,7 +235,7 @@ def _settings(source: FileSource, config: ProjectConfig) -> str:
     )[:16]
 
 
-def _unreadable_entry(key: str, settings: str, error: OSError) -> FileEntry:
+def _unreadable_entry(key: str, settings: str, reason: str) -> FileEntry:
     return FileEntry(
         path=key,
         size=-1,
@@ -191,7 +243,7 @@ def _unreadable_entry(key: str, settings: str, error: OSError) -> FileEntry:
         sha256="",
         settings=settings,
         status="unreadable",
-        error=f"{key}: cannot be opened: {error.strerror or error}",
+        error=f"{key}: {reason}",
     )
 
 

@@ -74,7 +74,7 @@ class Store:
         except (ValueError, ImportError) as error:
             cure = "install the fsspec package of that protocol, or name a folder"
             raise InputError(Problem(f"store {url}: {error}", cure=cure)) from error
-        self.local = Path(url) if self.root.protocol in ("", "file", "local") else None
+        self.local = Path(self.root.path) if self.root.protocol in ("", "file", "local") else None
         if self.local is not None and self.local.exists() and not self.local.is_dir():
             raise InputError(Problem(f"store {url} is a file", cure="name a folder"))
 

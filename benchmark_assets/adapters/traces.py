@@ -74,25 +74,20 @@ def settle(
     name. *Task* is the source's, else what `task.from` says, else a hash of the prompt.
     """
     changes: dict[str, Any] = {}
-    if snapshot.workflow is None:
-        changes["workflow"] = _text(snapshot.metadata.get("workflow_name")) or snapshot.name
+    if not snapshot.workflow:
+        changes["workflow"] = _text(snapshot.metadata.get("workflow_name")) or _text(snapshot.name)
     model = _model(snapshot, config)
     if model != snapshot.model:
         changes["model"] = model
-    if snapshot.task is None:
+    if not snapshot.task:
         changes["task"] = _task(snapshot, config)
-    started = snapshot.started_at
+    started, ended = _in_utc(snapshot.started_at), _in_utc(snapshot.ended_at)
+    if snapshot.duration_ms is None and started is not None and ended is not None:
+        elapsed = round((ended - started).total_seconds() * 1000)
+        changes["duration_ms"] = elapsed if elapsed >= 0 else None
     if started is None and default_date is not None:
         started = datetime(default_date.year, default_date.month, default_date.day, tzinfo=UTC)
-        changes["started_at"] = started
-    elif started is not None and started.tzinfo is None:
-        started = started.replace(tzinfo=UTC)
-        changes["started_at"] = started
-    if snapshot.duration_ms is None and snapshot.started_at is not None and snapshot.ended_at:
-        ended = snapshot.ended_at
-        ended = ended.replace(tzinfo=UTC) if ended.tzinfo is None else ended
-        elapsed = round((ended - (started or ended)).total_seconds() * 1000)
-        changes["duration_ms"] = elapsed if elapsed >= 0 else None
+    changes |= {"started_at": started, "ended_at": ended}
     if model is None or started is None:
         missing = [
             text
@@ -104,7 +99,17 @@ def settle(
         ]
         reason = f"{_where(snapshot)}: has {' and '.join(missing)}"
         changes["problem"] = f"{snapshot.problem}; {reason}" if snapshot.problem else reason
-    return msgspec.structs.replace(snapshot, **changes) if changes else snapshot
+    return msgspec.structs.replace(snapshot, **changes)
+
+
+def _in_utc(time: datetime | None) -> datetime | None:
+    """A time in UTC, naive ones being that already; None if UTC has no such year."""
+    if time is None:
+        return None
+    try:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:
+        return None
 
 
 def day_of(snapshot: TraceSnapshot) -> str | None:
@@ -124,7 +129,7 @@ def _text(value: Any) -> str | None:
 
 
 def _model(snapshot: TraceSnapshot, config: ProjectConfig) -> str | None:
-    name = _text(snapshot.metadata.get(config.model_key)) or snapshot.model
+    name = _text(snapshot.metadata.get(config.model_key)) or _text(snapshot.model)
     if name is None:
         used = sorted({config.canonical_model(g.model) for g in snapshot.generations if g.model})
         name = "+".join(used) or None
@@ -139,7 +144,7 @@ def _task(snapshot: TraceSnapshot, config: ProjectConfig) -> str | None:
     elif source.startswith("metadata."):
         found = snapshot.metadata.get(source.removeprefix("metadata."))
         value = str(found) if isinstance(found, int) else _text(found)
-    if value is not None:
+    if value:
         return value
     if snapshot.prompt is None:
         return None

@@ -37,6 +37,6 @@ def command(edition: str | None, store: str | None, config: Path | None, as_json
     if standings is None:
         raise InputError(Problem(f"there is no edition {edition}", file=opened.url))
     if as_json:
-        click.echo(standings_json(standings), nl=False)
+        click.echo(standings_json(standings).decode(), nl=False)
     else:
         print_standings(standings, stdout())

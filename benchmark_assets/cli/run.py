@@ -249,7 +249,7 @@ def _anything_to_do(workspace: Workspace, stale: StaleInputs, selection: Selecti
 
 def _print(workspace: Workspace, standings: Standings, done: Done, *, as_json: bool) -> None:
     if as_json:
-        click.echo(standings_json(standings), nl=False)
+        click.echo(standings_json(standings).decode(), nl=False)
     else:
         print_standings(standings, stdout())
     console = stderr()

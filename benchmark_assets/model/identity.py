@@ -16,7 +16,7 @@ PATH_KEY_BYTES = 160
 """Longest encoded key that is used as it is: file names are limited to 255 bytes by common
 file systems, and `contract=` and a suffix must fit beside it."""
 
-_NOT_IN_PARTITION_KEYS = re.compile(r"[|%\x00-\x1f\x7f]|\.\.\.|^\s|\s$")
+_NOT_IN_PARTITION_KEYS = re.compile(r"[|%\x00-\x1f\x7f\ud800-\udfff]|\.\.\.|^\s|\s$")
 _PATH_SAFE = "-_.~"
 
 
@@ -28,7 +28,8 @@ def path_key(key: str) -> str:
     whose encoding is longer than `PATH_KEY_BYTES` is cut and marked with its SHA-256, which no
     encoded key contains since `%~` is never written otherwise.
     """
-    encoded = quote(key, safe=_PATH_SAFE)
+    # Names of files may be no text at all; Python then keeps their bytes as lone surrogates.
+    encoded = quote(key, safe=_PATH_SAFE, errors="surrogatepass")
     if encoded.startswith("."):
         encoded = "%2E" + encoded[1:]
     if not encoded:
@@ -46,14 +47,14 @@ def partition_key(key: str) -> str:
     """
 
     def escape(match: re.Match[str]) -> str:
-        return "".join(f"%{byte:02X}" for byte in match.group().encode())
+        return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "surrogatepass"))
 
     return _NOT_IN_PARTITION_KEYS.sub(escape, key)
 
 
 def unpartition_key(key: str) -> str:
     """Undo `partition_key`."""
-    return unquote(key)
+    return unquote(key, errors="surrogatepass")
 
 
 def canonical_json(value: Any) -> bytes:

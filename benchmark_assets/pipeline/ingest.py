@@ -19,7 +19,9 @@ from benchmark_assets.adapters.snapshot_files import (
     SnapshotFooter,
     SourcedSnapshot,
     assemble,
+    duplicates_in,
     list_partitions,
+    read_partition_footer,
     read_snapshots,
     write_partition,
 )
@@ -130,11 +132,11 @@ def build_partitions(
     reported; the next run sees the new content.
 
     Returns:
-        Footer of each partition that was built (one without any trace is removed and has
-        none), and what went wrong.
+        Footer of each partition that was built, and what went wrong.
     """
     expected = inventory.expected()
     wanted_set = {key for key in wanted if key in expected}
+    retained = _Retained(workspace)
     found: dict[PartitionId, list[SourcedSnapshot]] = defaultdict(list)
     failed: set[PartitionId] = set()
     problems: list[Problem] = []
@@ -145,7 +147,7 @@ def build_partitions(
         state = inventory.states.get(source)
         if state is None or entry.status == "vanished":
             for key in keys:
-                found[key] += _retained(workspace, key, source, entry.path)
+                found[key] += retained.take(key, source, entry.path)
             continue
         try:
             for snapshot in read_file(state, entry.path, workspace.project.config):
@@ -153,7 +155,7 @@ def build_partitions(
                 if day is not None and snapshot.model is not None:
                     key = PartitionId(day, snapshot.model)
                     if key in keys:
-                        found[key].append(SourcedSnapshot(source, snapshot))
+                        found[key].append(SourcedSnapshot(source, snapshot, entry.path))
         except InputError as error:
             problems += error.problems
             failed |= keys
@@ -161,8 +163,9 @@ def build_partitions(
     footers = {}
     for number, key in enumerate(sorted(wanted_set - failed)):
         progress("writing snapshots", number, len(wanted_set))
+        partition = assemble(found.pop(key, []), retained.duplicates.pop(key, ()))
         footers[key] = write_partition(
-            workspace.store, key.date, key.model, assemble(found.pop(key, [])), expected[key]
+            workspace.store, key.date, key.model, partition, expected[key]
         )
     for key in wanted:
         if key not in expected:
@@ -175,15 +178,26 @@ def remove_partition(workspace: Workspace, key: PartitionId) -> bool:
     return workspace.store.remove(snapshot_path(key.date, key.model))
 
 
-def _retained(
-    workspace: Workspace, key: PartitionId, source: str, file: str
-) -> list[SourcedSnapshot]:
-    """The stored rows of a file that is gone."""
-    return [
-        item
-        for item in read_snapshots(workspace.store, key.date, key.model)
-        if item.source == source and item.snapshot.origin.file == file
-    ]
+class _Retained:
+    """What partitions hold of files that are gone; each partition is read once.
+
+    Attributes:
+        duplicates: Partition → what is noted there of such files' traces that other files had.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._store = workspace.store
+        self._rows: dict[PartitionId, list[SourcedSnapshot]] = {}
+        self.duplicates: dict[PartitionId, list[str]] = defaultdict(list)
+
+    def take(self, key: PartitionId, source: str, file: str) -> list[SourcedSnapshot]:
+        """The stored rows of one file."""
+        if key not in self._rows:
+            self._rows[key] = read_snapshots(self._store, *key)
+        footer = read_partition_footer(self._store, snapshot_path(*key))
+        if footer is not None:
+            self.duplicates[key] += duplicates_in(footer, source, file)
+        return [item for item in self._rows[key] if (item.source, item.file) == (source, file)]
 
 
 def accounting(inventory: Inventory, footers: Mapping[PartitionId, SnapshotFooter]) -> list[str]:

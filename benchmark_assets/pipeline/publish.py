@@ -18,7 +18,7 @@ from benchmark_assets.adapters.editions import (
     report_path,
     write_edition,
 )
-from benchmark_assets.adapters.run_reader import read_runs
+from benchmark_assets.adapters.run_reader import count_traces, read_runs
 from benchmark_assets.adapters.snapshot_files import list_partitions
 from benchmark_assets.leaderboard import LEADERBOARD_VERSION
 from benchmark_assets.leaderboard.standings import compute_standings
@@ -73,7 +73,6 @@ def publish(workspace: Workspace) -> Published:
         CellId(str(contract), str(model)): len(part)
         for (contract, model), part in runs.groupby(["contract", "model"], observed=True)
     }
-    matched = len(runs.drop_duplicates(["date", "model", "trace_id", "file", "record"]))
     traces = sum(footer.traces for footer in list_partitions(store).values())
     notes = input_notes(store)
     standings = compute_standings(
@@ -82,7 +81,7 @@ def publish(workspace: Workspace) -> Published:
         withheld=withheld,
         notes=notes,
         snapshots=traces,
-        unmatched=0 if stale else traces - matched,
+        unmatched=0 if stale else traces - count_traces(store, paths),
         engine=ENGINE_VERSION,
     )
     provenance = Provenance(

@@ -353,12 +353,18 @@ def _blocks(
     """Split the columns of a matrix into blocks that fit `columns` columns of a terminal."""
     low, high = _CELL_COLUMNS
     printed = [named(head) for head in heads]
+    if not keys:
+        return []
     width = max(low, cell, min(high, max(map(len, printed), default=0)))
     low, high = _NAME_COLUMNS
     longest = max((Text(printable(row)).cell_len for row in rows), default=0)
     first = min(max(low, longest), high, max(low, columns - width - _GAP))
     fits = max(1, (columns - first) // (width + _GAP))
     count = -(-len(keys) // fits)
+    # Blocks of about the same size read better than one full and one with what is left over,
+    # and leave room for headers that would otherwise break.
+    fits = -(-len(keys) // count)
+    width = max(width, min(max(map(len, printed), default=0), (columns - first) // fits - _GAP))
     return [
         _Block(
             list(keys[start : start + fits]),

@@ -17,11 +17,11 @@ Arguments, by kind, the same for every task:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from benchmark_assets.adapters.formats.base import TraceFile, text_or_none
+from benchmark_assets.adapters.formats.base import TraceFile, id_or_none, text_or_none
 from benchmark_assets.adapters.formats.tau2 import NORMAL_ENDINGS
+from benchmark_assets.model.contract import MATCHERS
 from benchmark_assets.model.identity import canonical_json
 from benchmark_assets.model.problem import InputError, Problem
 
@@ -50,68 +50,120 @@ def import_tasks(file: TraceFile) -> dict[str, dict[str, Any]]:
     environment = _dict(_dict(document.get("info")).get("environment_info"))
     domain = text_or_none(environment.get("domain_name")) or "tau2"
     problems: list[Problem] = []
-    contracts: dict[str, dict[str, Any]] = {}
-    writes = _write_patterns(tasks, document)
-    for index, task in enumerate(tasks):
-        key = f"tasks[{index}]"
-        criteria = task.get("evaluation_criteria") if isinstance(task, dict) else None
-        if not isinstance(criteria, dict) or task.get("id") is None:
-            message = "expected an object with an id and evaluation_criteria"
-            problems.append(file.problem(message, key=key))
-            continue
-        contract_id = f"{domain}/{task['id']}"
-        if contract_id in contracts:
-            problems.append(file.problem(f"task id {task['id']} occurs twice", key=f"{key}.id"))
-            continue
-        contracts[contract_id] = _contract(contract_id, domain, criteria, writes)
+    read: dict[str, _Task] = {}
+    for index, fields in enumerate(tasks):
+        task = _Task(file, f"tasks[{index}]", fields)
+        if not task.problems and task.id in read:
+            task.complain("id", f"task id {task.id} occurs twice")
+        problems += task.problems
+        read[task.id] = task
     if problems:
         raise InputError(problems)
-    return contracts
+    writes = _write_patterns(list(read.values()), document)
+    return {
+        contract_id: _contract(contract_id, domain, task, writes)
+        for contract_id, task in ((f"{domain}/{task_id}", task) for task_id, task in read.items())
+    }
+
+
+class _Task:
+    """A task's ground truth, checked.
+
+    Attributes:
+        actions: The agent's; a simulated user's own are not demanded of the agent. `name` is a
+            text and `arguments`, where there are any, an object.
+        facts: What must be said.
+        problems: All that is wrong; where there is any, nothing else is to be relied on.
+    """
+
+    def __init__(self, file: TraceFile, key: str, fields: Any) -> None:
+        self.problems: list[Problem] = []
+        self._file = file
+        self._key = key
+        task = _dict(fields)
+        self.id = id_or_none(task.get("id")) or ""
+        criteria = task.get("evaluation_criteria")
+        self.actions: list[dict[str, Any]] = []
+        self.facts: list[str] = []
+        if not self.id or not isinstance(criteria, dict):
+            self.complain("", "expected an object with an id and evaluation_criteria")
+            return
+        for index, action in enumerate(self._list(criteria, "actions")):
+            self._action(f"evaluation_criteria.actions[{index}]", action)
+        for index, fact in enumerate(self._list(criteria, "communicate_info")):
+            key = f"evaluation_criteria.communicate_info[{index}]"
+            if isinstance(fact, bool | dict | list) or fact is None or not str(fact).strip():
+                self.complain(key, "expected a text or a number")
+            self.facts.append(str(fact))
+
+    def complain(self, key: str, message: str) -> None:
+        """Note that something is wrong, at a key of this task (empty: at the task itself)."""
+        at = f"{self._key}.{key}" if key else self._key
+        self.problems.append(self._file.problem(message, key=at))
+
+    def _list(self, criteria: dict[str, Any], name: str) -> list[Any]:
+        value = criteria.get(name)
+        if value is None or isinstance(value, list):
+            return value or []
+        self.complain(f"evaluation_criteria.{name}", "expected a list")
+        return []
+
+    def _action(self, key: str, action: Any) -> None:
+        if not isinstance(action, dict):
+            self.complain(key, "expected an object with a name")
+            return
+        if action.get("requestor", "assistant") != "assistant":
+            return
+        if text_or_none(action.get("name")) is None:
+            self.complain(f"{key}.name", "expected the name of a tool")
+        for name, kind, word in (
+            ("arguments", dict, "an object"),
+            ("compare_args", list, "a list"),
+        ):
+            value = action.get(name)
+            if value is not None and not isinstance(value, kind):
+                self.complain(f"{key}.{name}", f"expected {word}")
+        self.actions.append(action)
 
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _write_patterns(tasks: list[Any], document: dict[str, Any]) -> list[str]:
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _pattern(tool: str) -> str:
+    """The glob of a tool's kind: its first word and anything; a one-word tool stands for itself."""
+    verb, separator, _ = tool.partition("_")
+    return f"{verb}_*" if separator else tool
+
+
+def _write_patterns(tasks: list[_Task], document: dict[str, Any]) -> list[str]:
     """Globs of the writing tools: the first words of all tools known that are no read verbs.
 
     Tools are known from every task's ground truth and, since a wrong write is by no ground
     truth, from what the runs in the file called.
     """
-    names = [
-        action.get("name")
-        for task in tasks
-        for action in _actions(_dict(_dict(task).get("evaluation_criteria")))
-    ]
-    for simulation in document.get("simulations") or ():
-        for message in _dict(simulation).get("messages") or ():
+    names = [action["name"] for task in tasks for action in task.actions]
+    for simulation in _items(document.get("simulations")):
+        for message in _items(_dict(simulation).get("messages")):
             if _dict(message).get("role") == "assistant":
-                names += [_dict(call).get("name") for call in message.get("tool_calls") or ()]
-    verbs = {name.split("_")[0] for name in names if isinstance(name, str) and "_" in name}
-    return sorted(f"{verb}_*" for verb in verbs - READ_VERBS)
+                names += [_dict(call).get("name") for call in _items(message.get("tool_calls"))]
+    known = {name for name in names if isinstance(name, str) and name}
+    return sorted({_pattern(name) for name in known if name.split("_")[0] not in READ_VERBS})
 
 
-def _actions(criteria: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The agent's actions; a simulated user's own are not demanded of the agent."""
-    return [
-        action
-        for action in criteria.get("actions") or ()
-        if isinstance(action, dict) and action.get("requestor", "assistant") == "assistant"
-    ]
-
-
-def _contract(
-    contract_id: str, domain: str, criteria: Mapping[str, Any], writes: list[str]
-) -> dict[str, Any]:
+def _contract(contract_id: str, domain: str, task: _Task, writes: list[str]) -> dict[str, Any]:
     calls: dict[bytes, dict[str, Any]] = {}
-    for action in _actions(criteria):
-        name = str(action.get("name"))
-        if f"{name.split('_', maxsplit=1)[0]}_*" not in writes:
+    for action in task.actions:
+        name = action["name"]
+        if _pattern(name) not in writes:
             continue
         arguments = _dict(action.get("arguments"))
         compared = action.get("compare_args")
-        if isinstance(compared, list):
+        if compared is not None:
             arguments = {key: value for key, value in arguments.items() if key in compared}
         rule: dict[str, Any] = {"tool": name}
         if arguments:
@@ -119,21 +171,19 @@ def _contract(
         seen = calls.setdefault(canonical_json(rule), {**rule, "min": 0, "max": 0})
         seen["min"] += 1
         seen["max"] += 1
-    trajectory: dict[str, Any] = {}
-    if calls:
-        trajectory["calls"] = list(calls.values())
-    trajectory |= {"writes": writes, "extra": "reads_only"}
     contract: dict[str, Any] = {
         "workflow": domain,
         "contract_version": CONTRACT_VERSION,
         "id": contract_id,
         "name": contract_id.replace("/", " task "),
         "applies_to": {"task": contract_id},
-        "trajectory": trajectory,
     }
-    facts = [str(fact) for fact in criteria.get("communicate_info") or ()]
-    if facts:
-        contract["final"] = {"contains": facts, "scope": "conversation"}
+    if writes:
+        # Where no tool that writes is known, there is nothing to demand and nothing to forbid.
+        trajectory: dict[str, Any] = {"calls": list(calls.values())} if calls else {}
+        contract["trajectory"] = trajectory | {"writes": writes, "extra": "reads_only"}
+    if task.facts:
+        contract["final"] = {"contains": task.facts, "scope": "conversation"}
     contract["ends_with"] = sorted(NORMAL_ENDINGS)
     contract["trace_health"] = {"recovered_errors": "allow"}
     return contract
@@ -141,9 +191,20 @@ def _contract(
 
 def _expected(value: Any) -> Any:
     """What is expected of an argument, by its kind; see the module's docstring."""
+    if _reads_as_matcher(value):
+        return {"literal": value}
     if isinstance(value, list) and value:
         if all(isinstance(item, dict) for item in value):
             return [{"contains": item} for item in value]
         if not any(isinstance(item, dict | list) for item in value):
             return {"unordered": value}
     return value
+
+
+def _reads_as_matcher(value: Any) -> bool:
+    """Whether an object somewhere in the value has only keys that a contract gives a meaning."""
+    if isinstance(value, list):
+        return any(map(_reads_as_matcher, value))
+    if not isinstance(value, dict) or not value:
+        return False
+    return value.keys() <= {*MATCHERS, "tol"} or any(map(_reads_as_matcher, value.values()))

@@ -34,7 +34,7 @@ def choose_format(file: TraceFile, name: str = "auto") -> TraceFormat:
         names = " and ".join(fmt.name for fmt in fitting)
         cure = f"choose one with --format {fitting[0].name}"
         raise InputError(file.problem(f"fits more than one trace format: {names}", cure=cure))
-    if file.sample is None:
+    if not file.is_json and file.first_line is None:
         _ = file.json  # raises with the reason: empty, wrongly encoded, truncated, not JSON
     raise InputError(
         file.problem(

@@ -11,6 +11,8 @@ snapshot with `problem` set, so that it is counted; a file that is no trace at a
 from __future__ import annotations
 
 import hashlib
+import itertools
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cached_property
@@ -30,6 +32,49 @@ _BOMS = (
 )
 
 
+SAMPLE_RECORDS = 100
+"""How many records of a file are looked at to recognise its format."""
+
+_ESCAPES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair
+    rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"  # half of one
+    rb"|\\."  # any other escape, an escaped backslash above all
+)
+
+LARGEST = 2**53
+"""No count, duration or amount above this is believed: beyond it JSON numbers are not exact, and
+the columns they are stored in end."""
+
+
+def decode_json(text: bytes) -> Any:
+    """Decode one JSON value; half of a surrogate pair reads as U+FFFD.
+
+    Tools that cut texts by UTF-16 units leave such halves, and they are no reason to lose a file.
+
+    Raises:
+        msgspec.DecodeError: If it is not JSON.
+        RecursionError: If it is nested too deeply.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        if b"\\u" not in text:
+            raise
+        mended = _ESCAPES.sub(lambda match: rb"\ufffd" if match[1] else match[0], text)
+        if mended == text:
+            raise
+        try:
+            return msgspec.json.decode(mended)
+        except msgspec.DecodeError:
+            # The offsets of the first error are those of the file.
+            raise error from None
+
+
+def printable(path: str) -> str:
+    """A path as text that can be stored: Python keeps what is no text in it as surrogates."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
 class TraceFile:
     """One file that may hold traces.
 
@@ -40,8 +85,8 @@ class TraceFile:
     """
 
     def __init__(self, name: str, key: str, data: bytes) -> None:
-        self.name = name
-        self.key = key
+        self.name = printable(name)
+        self.key = printable(key)
         self.data = data
 
     @cached_property
@@ -78,7 +123,7 @@ class TraceFile:
         if not self.text.strip():
             raise InputError(self.problem("is empty", cure="remove it or export the trace again"))
         try:
-            return msgspec.json.decode(self.text)
+            return decode_json(self.text)
         except msgspec.DecodeError as error:
             raise InputError(self._json_problem(str(error), self.text, 0)) from error
         except RecursionError as error:
@@ -111,7 +156,7 @@ class TraceFile:
             if not line.strip():
                 continue
             try:
-                yield number, msgspec.json.decode(line)
+                yield number, decode_json(line)
             except (msgspec.DecodeError, RecursionError) as error:
                 problem = self._json_problem(str(error), line, number - 1)
                 yield number, InputError(problem)
@@ -130,9 +175,31 @@ class TraceFile:
     def sample(self) -> Any:
         """What formats look at to recognise their own.
 
-        The JSON value of the whole file if it is one, else that of its first line, else None.
+        The JSON value of the whole file if it is one, else the first line that is a JSON object
+        (a broken line must not hide the good ones after it), else None.
         """
-        return self.json if self.is_json else self.first_line
+        return self.json if self.is_json else self._first_object
+
+    @cached_property
+    def _first_object(self) -> dict[str, Any] | None:
+        return next((value for value in self.records() if isinstance(value, dict)), None)
+
+    def records(self) -> Iterator[Any]:
+        """Yield the first records of the file, if it is a list or lines of them.
+
+        For formats of one trace a record: one that is broken must not hide what the others are.
+        At most `SAMPLE_RECORDS` are looked at.
+        """
+        if self.is_json:
+            value = self.json
+            yield from value[:SAMPLE_RECORDS] if isinstance(value, list) else (value,)
+            return
+        try:
+            for _, value in itertools.islice(self.lines(), SAMPLE_RECORDS):
+                if not isinstance(value, InputError):
+                    yield value
+        except InputError:
+            return
 
     def origin(self, format_name: str, record: str | None = None) -> Origin:
         """Where a snapshot of this file came from."""
@@ -222,8 +289,11 @@ def parse_time(value: Any) -> datetime | None:
     return None
 
 
-def whole_number(value: Any) -> int | None:
-    """A count as an int: 5, 5.0 and "5" are 5; None for anything else, negative numbers too."""
+def whole_number(value: Any, most: int = LARGEST) -> int | None:
+    """A count as an int: 5, 5.0 and "5" are 5; None for anything else.
+
+    A negative number is no count, and neither is one above `most`.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -231,18 +301,25 @@ def whole_number(value: Any) -> int | None:
             value = float(value)
         except ValueError:
             return None
-    if isinstance(value, int | float) and value >= 0 and value == value and value != float("inf"):
+    if isinstance(value, int | float) and 0 <= value <= most:
         return int(value) if int(value) == value else None
     return None
 
 
 def amount(value: Any) -> float | None:
-    """A finite, non-negative number such as a cost; None for anything else."""
+    """A number from 0 to `LARGEST`, such as a cost; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < float("inf") else None
+    return float(value) if 0 <= value <= LARGEST else None
 
 
 def text_or_none(value: Any) -> str | None:
     """A non-empty text; None for anything else."""
     return value if isinstance(value, str) and value else None
+
+
+def id_or_none(value: Any) -> str | None:
+    """An id as text: a non-empty text or a whole number; None for anything else."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return text_or_none(value)

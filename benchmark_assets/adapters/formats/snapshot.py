@@ -13,11 +13,29 @@ from typing import Any
 
 import msgspec
 
-from benchmark_assets.adapters.formats.base import TraceFile, parse_time, text_or_none
+from benchmark_assets.adapters.formats.base import (
+    LARGEST,
+    TraceFile,
+    parse_time,
+    text_or_none,
+)
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.trace import TraceSnapshot
 
-_MARKS = frozenset({"tool_calls", "generations", "messages", "final_answer", "prompt", "ended"})
+# The last two are all that an error row may have: what was normalised can be read again.
+_MARKS = frozenset(
+    {
+        "tool_calls",
+        "generations",
+        "messages",
+        "final_answer",
+        "prompt",
+        "ended",
+        "origin",
+        "problem",
+    }
+)
+_LARGEST_TRIAL = 2**31 - 1
 
 
 class SnapshotFormat:
@@ -27,11 +45,14 @@ class SnapshotFormat:
     description = "normalised snapshots, JSON or JSON Lines"
 
     def matches(self, file: TraceFile) -> bool:
-        """Objects with a `trace_id` and at least one field of a snapshot's."""
-        sample = file.sample
-        if isinstance(sample, list):
-            sample = sample[0] if sample else None
-        return isinstance(sample, dict) and "trace_id" in sample and not _MARKS.isdisjoint(sample)
+        """Objects with a `trace_id` and at least one field of a snapshot's, alone or in a list.
+
+        One such object is enough: the others may be broken.
+        """
+        return any(
+            isinstance(item, dict) and "trace_id" in item and not _MARKS.isdisjoint(item)
+            for item in file.records()
+        )
 
     def parse(self, file: TraceFile) -> Iterator[TraceSnapshot]:
         """Yield each snapshot; one that does not fit the fields' types has `problem` set."""
@@ -60,7 +81,8 @@ class SnapshotFormat:
             if "origin" not in value:
                 value = {**value, "origin": msgspec.to_builtins(origin)}
             snapshot = msgspec.convert(value, TraceSnapshot)
-        except msgspec.ValidationError as error:
+            _check_range(snapshot)
+        except (msgspec.ValidationError, RecursionError) as error:
             where = f"{file.key}: {record}: " if record else f"{file.key}: "
             fields = value if isinstance(value, dict) else {}
             # What can still be read places the error row where people look for the trace.
@@ -75,6 +97,31 @@ class SnapshotFormat:
                 problem=f"{where}is no valid snapshot: {error}",
             )
         return snapshot
+
+
+def _check_range(snapshot: TraceSnapshot) -> None:
+    """Refuse what types alone allow: an empty id, and numbers that measure nothing.
+
+    Raises:
+        msgspec.ValidationError: Names the first field that is wrong.
+    """
+    if not snapshot.trace_id:
+        raise msgspec.ValidationError("Expected a text that is not empty - at `$.trace_id`")
+    numbers: list[tuple[str, float | None, int]] = [
+        ("trial", snapshot.trial, _LARGEST_TRIAL),
+        ("duration_ms", snapshot.duration_ms, LARGEST),
+        ("cost_usd", snapshot.cost_usd, LARGEST),
+    ]
+    spent = [("tokens", snapshot.tokens)]
+    for index, generation in enumerate(snapshot.generations):
+        spent.append((f"generations[{index}].tokens", generation.tokens))
+        numbers.append((f"generations[{index}].cost_usd", generation.cost_usd, LARGEST))
+    for name, tokens in spent:
+        for bucket, count in zip(tokens.__struct_fields__, tokens.buckets(), strict=True):
+            numbers.append((f"{name}.{bucket}", count, LARGEST))
+    for name, value, most in numbers:
+        if value is not None and not 0 <= value <= most:
+            raise msgspec.ValidationError(f"Expected a number from 0 to {most} - at `$.{name}`")
 
 
 FORMAT = SnapshotFormat()

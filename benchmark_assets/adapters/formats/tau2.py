@@ -11,6 +11,7 @@ models' `llm_args` (people's result files carry API keys there).
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,8 @@ import msgspec
 from benchmark_assets.adapters.formats.base import (
     TraceFile,
     amount,
+    decode_json,
+    id_or_none,
     parse_time,
     text_or_none,
     whole_number,
@@ -38,6 +41,8 @@ NORMAL_ENDINGS = frozenset({"user_stop", "agent_stop"})
 
 NOT_THE_AGENT = frozenset({"user_error", "infrastructure_error", "unexpected_error"})
 """The benchmark failed, not the agent: such a run says nothing about the model."""
+
+_LARGEST_TRIAL = 2**31 - 1
 
 
 class Tau2Format:
@@ -99,15 +104,15 @@ def _list(value: Any) -> list[Any]:
 
 def _snapshot(file: TraceFile, run: _Run, simulation: Any, record: str) -> TraceSnapshot:
     fields = _dict(simulation)
-    task_id = fields.get("task_id")
-    task = None if task_id is None else f"{run.domain}/{task_id}" if run.domain else str(task_id)
+    task_id = id_or_none(fields.get("task_id"))
+    task = None if task_id is None else f"{run.domain}/{task_id}" if run.domain else task_id
     common: dict[str, Any] = {
-        "trace_id": text_or_none(fields.get("id")) or file.made_id(record),
+        "trace_id": id_or_none(fields.get("id")) or file.made_id(record),
         "origin": file.origin("tau2", record),
         "name": run.domain,
         "model": run.model,
         "task": task,
-        "trial": whole_number(fields.get("trial")),
+        "trial": whole_number(fields.get("trial"), most=_LARGEST_TRIAL),
         "started_at": parse_time(fields.get("start_time")),
     }
     where = f"{file.key}: {record}"
@@ -160,7 +165,10 @@ class _Conversation:
         self.generations: list[Generation] = []
         self.messages: list[Message] = []
         self._calls: list[ToolCall] = []
-        self._waiting: dict[str, int] = {}
+        # Ids are not unique in practice: some models number their calls anew in every message,
+        # some give none at all. A result answers the oldest call of its id in the last message
+        # that used the id.
+        self._waiting: dict[str | None, deque[int]] = defaultdict(deque)
         self._answered: set[int] = set()
 
     def add(self, message: Any) -> str | None:
@@ -208,19 +216,21 @@ class _Conversation:
             self.messages.append(
                 Message(text=text, before_call=len(self._calls), agent=self.agent, at=at)
             )
-        requests = message.get("tool_calls")
-        for request in _list(requests):
+        requests = _list(message.get("tool_calls"))
+        for request in requests:
+            # What an earlier message asked for under this id is not answered any more.
+            self._waiting.pop(id_or_none(_dict(request).get("id")), None)
+        for request in requests:
             name = _dict(request).get("name")
             if not isinstance(name, str) or not name:
                 return f"tool_calls: a call has no name: {str(request)[:80]}"
             arguments = request.get("arguments")
             if isinstance(arguments, str):
                 # What is not JSON stays the text it is: rules on arguments will say so.
-                with contextlib.suppress(msgspec.DecodeError):
-                    arguments = msgspec.json.decode(arguments)
-            call_id = text_or_none(request.get("id"))
-            if call_id is not None:
-                self._waiting[call_id] = len(self._calls)
+                with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                    arguments = decode_json(arguments.encode())
+            call_id = id_or_none(request.get("id"))
+            self._waiting[call_id].append(len(self._calls))
             self._calls.append(
                 ToolCall(
                     name=name,
@@ -248,9 +258,10 @@ class _Conversation:
     def _result(self, message: dict[str, Any]) -> None:
         if message.get("requestor") == "user":
             return  # the simulated user's own tool
-        index = self._waiting.pop(str(message.get("id")), None)
-        if index is None:
+        waiting = self._waiting[id_or_none(message.get("id"))]
+        if not waiting:
             return
+        index = waiting.popleft()
         failed = message.get("error") is True
         content = message.get("content")
         self._answered.add(index)
