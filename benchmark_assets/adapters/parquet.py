@@ -39,6 +39,7 @@ def read_footer(data: bytes | BinaryIO) -> dict[str, bytes]:
 
 def read_table(data: bytes, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
     """Read a table back with the given schema's types."""
-    table = pq.read_table(io.BytesIO(data), columns=columns)
+    # Not `pq.read_table`: that loads pandas, which commands that only look do not need.
+    table = pq.ParquetFile(io.BytesIO(data)).read(columns=columns)
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
     return table.replace_schema_metadata(None).cast(wanted)

@@ -11,6 +11,7 @@ from benchmark_assets.adapters.contract_files import dump_contract, load_contrac
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.cli.output import EXIT_SETUP, print_problems, stdout
 from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.report.text import plural
 
 
 @click.command("import-tasks")
@@ -47,7 +48,7 @@ def command(benchmark: str, file: Path, out: Path) -> None:
     print_problems(loaded.problems)
     if loaded.problems:
         raise SystemExit(EXIT_SETUP)
-    stdout().print(f"Wrote {len(paths)} contracts to {out}.", soft_wrap=True)
+    stdout().print(f"Wrote {plural(len(paths), 'contract')} to {out}.", soft_wrap=True)
 
 
 def _file_name(part: str) -> str:

@@ -11,6 +11,7 @@ from benchmark_assets.adapters.contract_files import load_contracts
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.cli.options import config_option, json_option
 from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_SETUP, print_problems, stdout
+from benchmark_assets.report.text import plural
 
 
 @click.command("lint")
@@ -37,8 +38,9 @@ def command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -> None
         print_problems(loaded.problems)
         print_problems(loaded.warnings, "warning")
         stdout().print(
-            f"{len(loaded.contracts)} contracts, {len(loaded.problems)} errors, "
-            f"{len(loaded.warnings)} warnings.",
+            f"{plural(len(loaded.contracts), 'contract')}, "
+            f"{plural(len(loaded.problems), 'error')}, "
+            f"{plural(len(loaded.warnings), 'warning')}.",
             soft_wrap=True,
         )
     raise SystemExit(EXIT_SETUP if loaded.problems else EXIT_CLEAN)

@@ -15,20 +15,20 @@ from benchmark_assets import __version__
 from benchmark_assets.cli.output import EXIT_SETUP, print_problems
 from benchmark_assets.model.problem import InputError
 
-COMMANDS = {
-    "agree": "agree",
-    "demo": "demo",
-    "import-tasks": "import_tasks",
-    "leaderboard": "leaderboard",
-    "lint": "lint",
-    "normalize": "normalize",
-    "run": "run",
+COMMANDS: dict[str, tuple[str, str]] = {
+    "agree": ("agree", "Compare verdicts with labels of the same traces."),
+    "demo": ("demo", "Run the whole graph on embedded traces."),
+    "import-tasks": ("import_tasks", "Write contracts from a benchmark's ground truth."),
+    "leaderboard": ("leaderboard", "Print the standings last published."),
+    "lint": ("lint", "Check contract files: every error at once."),
+    "normalize": ("normalize", "Show what trace files yield, as snapshots."),
+    "run": ("run", "Bring everything up to date, print the leaderboard."),
 }
-"""Command → module in this package."""
+"""Command → module in this package, and what it does in one line."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used."""
+    """A group whose commands are imported when they are used, not when they are listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""
@@ -36,12 +36,17 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
-        module = COMMANDS.get(cmd_name)
-        if module is None:
+        if cmd_name not in COMMANDS:
             return None
+        module, _ = COMMANDS[cmd_name]
         command = importlib.import_module(f"benchmark_assets.cli.{module}").command
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -21,6 +21,7 @@ from benchmark_assets.cli.options import (
 )
 from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_SETUP, print_problems, progress, stderr
 from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.report.text import plural
 
 
 @click.command("normalize")
@@ -97,8 +98,8 @@ def command(
         print_problems(problems)
         formats = ", ".join(f"{count} {name}" for name, count in sorted(read.items())) or "none"
         stderr().print(
-            f"{len(lines)} snapshots ({formats}), {len(error_rows)} of them error rows; "
-            f"{len(problems)} files skipped.",
+            f"{plural(len(lines), 'snapshot')} ({formats}), {len(error_rows)} of them error rows; "
+            f"{plural(len(problems), 'file')} skipped.",
             soft_wrap=True,
         )
     raise SystemExit(EXIT_CLEAN if lines else EXIT_SETUP)

@@ -75,6 +75,7 @@ class Reporter:
 @contextmanager
 def progress() -> Iterator[Reporter]:
     """A progress bar on standard error; it leaves no trace, and in a pipe shows nothing."""
+    console = stderr()
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -82,7 +83,8 @@ def progress() -> Iterator[Reporter]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=stderr(),
+        console=console,
         transient=True,
+        disable=not console.is_terminal,
     ) as bar:
         yield Reporter(bar)

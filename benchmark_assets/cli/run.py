@@ -48,6 +48,7 @@ from benchmark_assets.pipeline.plan import (
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.console import print_standings
 from benchmark_assets.report.machine import standings_json
+from benchmark_assets.report.text import plural
 
 
 @click.command("run")
@@ -255,7 +256,8 @@ def _print(workspace: Workspace, standings: Standings, done: Done, *, as_json: b
     console = stderr()
     if done.runs:
         console.print(
-            f"{done.runs} Dagster runs over {done.partitions} partitions.", soft_wrap=True
+            f"{plural(done.runs, 'Dagster run')} over {plural(done.partitions, 'partition')}.",
+            soft_wrap=True,
         )
     else:
         console.print("Nothing was stale: no Dagster run, no file written.", soft_wrap=True)

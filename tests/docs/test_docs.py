@@ -1,0 +1,57 @@
+"""What README and docs say commands print is what they print."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmark_assets.cli.main import COMMANDS
+from tests.docs.consoles import DOCUMENTS, ROOT, fits, needs_real_traces, prepare, run, steps
+from tests.real_data import REAL
+
+SESSIONS = [path for path in DOCUMENTS if steps(path.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("document", SESSIONS, ids=lambda path: path.name)
+def test_commands_print_what_the_document_says(document: Path, tmp_path: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    if needs_real_traces(text) and not REAL.is_dir():
+        pytest.skip("REAL TRACES ARE MISSING: no shared/data beside the repository")
+    prepare(tmp_path)
+    for step in steps(text):
+        if step.file is not None:
+            target = tmp_path / step.file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(step.content, encoding="utf-8")
+        elif step.command is not None:
+            printed = run(step.command, tmp_path)
+            assert fits(step.expected, printed), (
+                f"$ {step.command}\n{printed}\nRefresh: python -m tests.docs.consoles {document.name}"
+            )
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_is_documented(command: str) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
+    assert any(f"bench {command}" in text for text in texts)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        if "://" not in target:
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_the_two_commands_are_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in readme
+    assert "make test" in readme
+
+
+def test_a_wrong_output_would_be_noticed() -> None:
+    assert fits("a\n…\nc\n", "a\nb\nb\nc\n")
+    assert fits("a  \nb\n", "a\nb\n")
+    assert not fits("a\n…\nc\n", "a\nb\n")
+    assert not fits("a\n", "a\nb\n")
