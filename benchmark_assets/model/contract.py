@@ -245,18 +245,15 @@ class CallRule(Section):
             return {key: {"any": True} for key in value}
         return value
 
-    @field_validator("args")
-    @classmethod
-    def _matchers(cls, args: dict[str, Any]) -> dict[str, Any]:
-        problems = _check_matchers(args, "args")
-        if problems:
-            raise ValueError("; ".join(problems))
-        return args
-
     @model_validator(mode="after")
     def _consistent(self) -> CallRule:
+        problems = []
         if self.max is not None and self.max < self.min:
-            raise ValueError(f"max {self.max} is below min {self.min}")
+            problems.append(f"max {self.max} is below min {self.min}")
+        # A validator of `args` alone would put `args` twice into the place that is reported.
+        problems += _check_matchers(self.args, "args")
+        if problems:
+            raise ValueError("; ".join(problems))
         return self
 
 

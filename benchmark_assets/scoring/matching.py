@@ -145,7 +145,9 @@ def _equal(expected: Any, actual: Any) -> bool:
 
 
 def _regex(expected: Any, actual: Any, path: str) -> str | None:
-    text = actual if isinstance(actual, str) else json.dumps(actual, ensure_ascii=False)
+    text = actual
+    if not isinstance(text, str):
+        text = json.dumps(actual, ensure_ascii=False, sort_keys=True)
     if re.search(expected["regex"], text):
         return None
     return f"{path} is {show(actual)}, expected to match /{expected['regex']}/"

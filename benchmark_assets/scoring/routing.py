@@ -55,7 +55,7 @@ def metadata_text(metadata: dict[str, Any], key: str) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     # Python's spelling of numbers, as `applies_to` has it: 1e+22, where others write 1e22.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _holds(rule: TextRule, values: Iterable[str], *, fold: bool) -> bool:

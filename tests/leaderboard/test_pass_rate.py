@@ -161,11 +161,16 @@ def test_interval_at_one_trial_per_task() -> None:
     assert rate.no_interval is None
 
 
-def test_no_interval_for_repeated_trials() -> None:
-    rate = STATISTIC.compute(prepared(runs("+++ + -")))
+@pytest.mark.parametrize(
+    ("outcomes", "most"), [("++ +", 2), ("+- -+", 2), ("+++ + -", 3), ("+ - ----------", 10)]
+)
+def test_no_interval_for_repeated_trials(outcomes: str, most: int) -> None:
+    rate = STATISTIC.compute(prepared(runs(outcomes)))
     assert rate.interval is None
-    assert rate.no_interval == "up to 3 trials per task: repeated trials are not independent"
-    assert (rate.tasks, rate.trials) == (3, 3)
+    assert rate.no_interval == (
+        f"up to {most} trials per task: repeated trials are not independent"
+    )
+    assert (rate.tasks, rate.trials) == (len(outcomes.split()), most)
 
 
 def test_the_same_task_under_two_contracts_is_two_tasks() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ def trace(trace_id: str, model: str, day: str, **fields: Any) -> TraceSnapshot:
         ),
         "model": model,
         "workflow": "refund",
-        "task": trace_id.split(".")[0],
+        "task": trace_id.partition(".")[0],
         "trial": 0,
         "started_at": datetime.fromisoformat(f"{day}T10:00:00+00:00"),
         "duration_ms": 1_000,
@@ -124,7 +124,3 @@ def stamps(opened: Workspace, folder: str = "") -> dict[str, tuple[int, int]]:
         path: ((root / path).stat().st_ino, (root / path).stat().st_mtime_ns)
         for path in tree(opened, folder)
     }
-
-
-def next_day(day: str) -> str:
-    return (datetime.fromisoformat(day) + timedelta(days=1)).date().isoformat()

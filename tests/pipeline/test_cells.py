@@ -72,8 +72,8 @@ def all_days(*pairs: tuple[str, str]) -> dict[CellId, list[str]]:
 def rows(opened: Workspace) -> list[dict[str, Any]]:
     columns = [name for name in SCHEMA.names if name not in ("plugins", "checks", "agents")]
     frame = read_runs(opened.store, list_run_files(opened.store), columns)
-    found: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return found
+    known = frame.astype(object).where(frame.notna(), None)
+    return [dict(zip(columns, row, strict=True)) for row in known.to_numpy().tolist()]
 
 
 def test_at_first_everything_is_stale(tmp_path: Path) -> None:
@@ -383,11 +383,11 @@ def test_the_order_in_which_data_arrives_never_matters(
     other = workspace(tmp_path / "other")
     arrivals: list[Callable[[], object]] = [
         *(
-            lambda model=model, day=day: put(other, day, model, *day_of_traces(model, day))  # type: ignore[misc]
+            lambda model=model, day=day: put(other, day, model, *day_of_traces(model, day))
             for model in MODELS
             for day in DAYS
         ),
-        *(lambda item=item: write_contracts(other, [item]) for item in CONTRACTS),  # type: ignore[misc]
+        *(lambda item=item: write_contracts(other, [item]) for item in CONTRACTS),
     ]
     random.Random(seed).shuffle(arrivals)
     for arrive in arrivals:

@@ -14,7 +14,10 @@ from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.trace import TraceSnapshot
 
 HEADER = {"id": "case", "workflow": "orders", "contract_version": "1"}
-IDENTITY = {"trace_id": "t1", "origin": {"file": "t.json", "sha256": "0" * 64, "format": "snapshot"}}
+IDENTITY = {
+    "trace_id": "t1",
+    "origin": {"file": "t.json", "sha256": "0" * 64, "format": "snapshot"},
+}
 
 
 def contract(**sections: Any) -> Contract:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from benchmark_assets.adapters.contract_files import parse_contract
 from benchmark_assets.model.contract import MATCHERS, CallRule
+from benchmark_assets.model.problem import InputError
 from tests.scoring.build import act_rule
 from tests.scoring.values import json_values
 
@@ -87,7 +90,8 @@ def complaint(args: Any) -> str:
     with pytest.raises(ValidationError) as caught:
         act_rule(args=args)
     (error,) = caught.value.errors()
-    assert error["loc"] == ("trajectory", "calls", 0, "args")
+    # The message names the place from here on, so that a loader can find the line.
+    assert error["loc"] == ("trajectory", "calls", 0)
     return error["msg"]
 
 
@@ -120,6 +124,32 @@ def test_all_wrong_matchers_are_told_at_once() -> None:
     assert "args.c[1].sha256: " in message
 
 
+def test_counts_and_matchers_are_told_at_once() -> None:
+    with pytest.raises(ValidationError) as caught:
+        act_rule(args={"a": {"any": 0}}, min=2, max=1)
+    (error,) = caught.value.errors()
+    assert "max 1 is below min 2; args.a.any: " in error["msg"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "value", [value for values in BAD.values() for value, _ in values], ids=repr
+)
+def test_the_line_of_a_wrong_matcher_is_found(value: Any, place: str) -> None:
+    rule = {"tool": "act", "args": PLACES[place](value)}
+    text = yaml.safe_dump(
+        {"workflow": "w", "contract_version": "1", "trajectory": {"calls": [rule]}},
+        sort_keys=False,
+    )
+    with pytest.raises(InputError) as caught:
+        parse_contract(text.encode(), "c.yaml", "c")
+    (problem,) = caught.value.problems
+    assert (problem.key or "").startswith(f"trajectory.calls[0].{place}")
+    assert problem.line is not None
+    # Header, `trajectory:`, `calls:` and the tool take five lines.
+    assert problem.line > 5
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -140,10 +170,12 @@ def test_anything_may_be_meant_literally(value: Any) -> None:
 
 @given(st.dictionaries(st.text(), json_values(), max_size=3))
 def test_validation_ends_in_a_rule_or_in_a_located_complaint(args: dict[str, Any]) -> None:
+    said = []
     try:
         CallRule(tool="act", args=args)
     except ValidationError as error:
-        assert all("args" in problem["msg"] for problem in error.errors())
+        said = [problem["msg"] for problem in error.errors()]
+    assert all("args." in message for message in said)
 
 
 # The rest of a call rule.
@@ -180,6 +212,8 @@ def test_a_rule_that_cannot_be_meant_is_refused(rule: dict[str, Any]) -> None:
         act_rule(**rule)
 
 
-@pytest.mark.parametrize("rule", [{"min": 0}, {"min": 0, "max": 0}, {"min": 1, "max": 1}, {"max": 3}])
+@pytest.mark.parametrize(
+    "rule", [{"min": 0}, {"min": 0, "max": 0}, {"min": 1, "max": 1}, {"max": 3}]
+)
 def test_counts_that_can_be_kept_are_accepted(rule: dict[str, Any]) -> None:
     act_rule(**rule)

@@ -63,7 +63,13 @@ def verdict_of(*plugins: Plugin, ends_with: list[str] | None = None) -> Verdict:
         (["passed", "skipped", "info"], [], "resolved", 1.0, None),
         (["failed"], [], "unresolved", 0.0, "one: c0 failed"),
         (["passed", "failed"], [], "unresolved", 0.5, "one: c1 failed"),
-        (["passed"], ["failed", "passed", "passed", "passed"], "unresolved", 0.875, "two: c0 failed"),
+        (
+            ["passed"],
+            ["failed", "passed", "passed", "passed"],
+            "unresolved",
+            0.875,
+            "two: c0 failed",
+        ),
         (["passed"], ["skipped"], "resolved", 1.0, None),
         (["failed"], ["failed"], "unresolved", 0.0, "one: c0 failed"),
         (["error"], [], "error", None, "one: c0 error"),
@@ -200,7 +206,7 @@ def schema_server() -> Iterator[tuple[str, list[str]]]:
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+        def do_GET(self) -> None:
             asked.append(self.path)
             self.send_response(200)
             self.end_headers()
@@ -227,7 +233,9 @@ def test_a_schema_elsewhere_is_not_fetched(schema_server: tuple[str, list[str]])
     assert f"{url}/schema.json" in (verdict.reason or "")
 
 
-@pytest.mark.parametrize(("answer", "outcome"), [("[1, [2]]", "resolved"), ("[[true]]", "unresolved")])
+@pytest.mark.parametrize(
+    ("answer", "outcome"), [("[1, [2]]", "resolved"), ("[[true]]", "unresolved")]
+)
 def test_references_inside_a_schema_are_followed(answer: str, outcome: str) -> None:
     node = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/node"}}]}
     demanding = contract(final={"schema": {"$ref": "#/$defs/node", "$defs": {"node": node}}})

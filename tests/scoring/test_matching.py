@@ -118,7 +118,9 @@ def test_numbers_are_equal_by_value(left: float, right: float) -> None:
     assert fits({"k": [left]}, {"k": [right]})
 
 
-@pytest.mark.parametrize(("left", "right"), [(2**53 + 1, 2.0**53), (0.1 + 0.2, 0.3), (10**400, 1.5)])
+@pytest.mark.parametrize(
+    ("left", "right"), [(2**53 + 1, 2.0**53), (0.1 + 0.2, 0.3), (10**400, 1.5)]
+)
 def test_numbers_are_not_rounded_to_be_equal(left: float, right: float) -> None:
     assert not same_value(left, right)
     assert not same_value(right, left)
@@ -163,7 +165,9 @@ def test_literal_compares_numbers_by_value_too(expected: Any, actual: Any) -> No
     assert fits(expected, actual)
 
 
-@pytest.mark.parametrize(("expected", "actual"), [({"literal": 1}, True), ({"literal": [0]}, [False])])
+@pytest.mark.parametrize(
+    ("expected", "actual"), [({"literal": 1}, True), ({"literal": [0]}, [False])]
+)
 def test_literal_keeps_booleans_apart_from_numbers(expected: Any, actual: Any) -> None:
     assert not fits(expected, actual)
 
@@ -254,7 +258,14 @@ def test_a_long_chain_of_exchanges_is_followed() -> None:
 
 @pytest.mark.parametrize(
     ("actual", "fit"),
-    [(9.5, True), (10.5, True), (9.49, False), (10.51, False), (10**400, False), (-(10**400), False)],
+    [
+        (9.5, True),
+        (10.5, True),
+        (9.49, False),
+        (10.51, False),
+        (10**400, False),
+        (-(10**400), False),
+    ],
 )
 def test_approx_includes_its_edges(actual: float, fit: bool) -> None:
     assert fits({"approx": 10.0, "tol": 0.5}, actual) is fit
@@ -287,6 +298,7 @@ def test_sha256_fits_what_the_canonical_json_is_of(value: Any) -> None:
         ("^5$", 5, True),
         ("^5$", 5.0, False),
         ("b.d", "b\nd", False),
+        ('^{"a": 1, "b": 2}$', {"b": 2, "a": 1}, True),
     ],
 )
 def test_regex_reads_what_is_no_text_as_json(pattern: str, actual: Any, fit: bool) -> None:
@@ -346,12 +358,15 @@ def test_everything_that_differs_is_listed(mode: str) -> None:
     differing = ["args.b is 0, expected 2", "args.d.e is 5, expected 4"]
     missing = ["args.c is missing"]
     surplus = ["args.y is not expected", "args.z is not expected"]
-    assert args_mismatches(expected, mode, actual) == {
-        "exact": missing + differing + surplus,
-        "subset": missing + differing,
-        "keys": missing,
-        "ignore": [],
-    }[mode]
+    assert (
+        args_mismatches(expected, mode, actual)
+        == {
+            "exact": missing + differing + surplus,
+            "subset": missing + differing,
+            "keys": missing,
+            "ignore": [],
+        }[mode]
+    )
 
 
 @pytest.mark.parametrize("mode", ["exact", "subset", "keys", "ignore"])

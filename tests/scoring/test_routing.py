@@ -177,6 +177,7 @@ def test_metadata_texts(rule: Any, good: str, bad: str) -> None:
         (["1", "2"], 2, True),
         ({"regex": "^[0-9]+$"}, 42, True),
         ({"contains": '"a":1'}, {"a": 1}, True),
+        ({"equals": '{"a":1,"b":2}'}, {"b": 2, "a": 1}, True),
         ({"contains": "é"}, ["é"], True),
         ({"glob": "[[]*]"}, [1, 2], True),
         ({"regex": "^$"}, "", True),
@@ -315,7 +316,9 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[Contract]:
 
 
 @pytest.mark.parametrize("field", [*FIELDS])
-@pytest.mark.parametrize("rule", [lambda n: f"x/{n}", lambda n: ["y", f"x/{n}"]], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "rule", [lambda n: f"x/{n}", lambda n: ["y", f"x/{n}"]], ids=["one", "two"]
+)
 def test_of_300_contracts_a_trace_meets_only_its_own(
     tried: list[Contract], field: str, rule: Any
 ) -> None:

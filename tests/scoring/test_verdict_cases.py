@@ -19,7 +19,15 @@ import msgspec
 import pytest
 import yaml
 
-from benchmark_assets.model.contract import MATCHERS
+from benchmark_assets.model.contract import (
+    MATCHERS,
+    CallRule,
+    Final,
+    Section,
+    ToolPolicy,
+    TraceHealth,
+    Trajectory,
+)
 from benchmark_assets.model.verdict import OUTCOMES, Check, Verdict
 from benchmark_assets.scoring.evaluate import evaluate
 from benchmark_assets.scoring.plugins import PLUGINS
@@ -170,6 +178,19 @@ def test_every_setting_has_a_case_that_passes_and_one_that_fails(
     found = by_setting(section, key, default)
     for value in values:
         assert {(value, "resolved"), (value, "unresolved")} <= found
+
+
+@pytest.mark.parametrize("model", [ToolPolicy, Trajectory, CallRule, Final, TraceHealth])
+def test_every_key_of_a_section_has_a_case(model: type[Section]) -> None:
+    def keys(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return {key for item in value for key in keys(item)}
+        if not isinstance(value, dict):
+            return set()
+        return {*value, *(key for item in value.values() for key in keys(item))}
+
+    used = keys([case["contract"] for case in CASES.values()])
+    assert {field.alias or name for name, field in model.model_fields.items()} <= used
 
 
 @pytest.mark.parametrize("matcher", MATCHERS)

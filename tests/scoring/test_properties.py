@@ -1,0 +1,274 @@
+"""What holds for every trace: what cannot matter does not, and looser rules are looser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark_assets.model.verdict import Verdict
+from benchmark_assets.scoring.evaluate import evaluate
+from tests.scoring.build import contract, trace
+from tests.scoring.values import json_values, texts, tool_calls
+
+NAMES = ["look", "book", "pay", "cancel_all"]
+STRICT = {"id": 1, "a": {"any": True}}
+
+calls = tool_calls(NAMES)
+paths = st.lists(st.lists(st.sampled_from(NAMES), max_size=3), min_size=1, max_size=3)
+ends = st.fixed_dictionaries(
+    {},
+    optional={
+        "ended": st.sampled_from(["stop", "max_steps"]),
+        "ended_normally": st.booleans(),
+        "error": st.just("boom"),
+        "final_answer": texts,
+    },
+)
+call_rules = st.lists(
+    st.fixed_dictionaries(
+        {"tool": st.sampled_from(["book", "pay", "l*"])},
+        optional={
+            "args": st.sampled_from([{}, STRICT, {"id": {"any": True}}]),
+            "args_mode": st.sampled_from(["exact", "subset", "keys", "ignore"]),
+            "min": st.integers(0, 2),
+            "max": st.integers(2, 3),
+        },
+    ),
+    max_size=3,
+)
+
+# Every section and every matcher at once.
+EVERYTHING: dict[str, Any] = {
+    "tools": {"required": ["book"], "optional": ["look"], "forbidden": ["cancel_*"]},
+    "trajectory": {
+        "allowed_paths": [["look", "book"], ["book", "pay"]],
+        "order": "in_order",
+        "writes": ["book", "pay", "cancel_*"],
+        "extra": "reads_only",
+        "calls": [
+            {"tool": "*", "args": {"a": matcher}, "args_mode": mode, "min": 0, "max": 1}
+            for mode in ("exact", "subset", "keys", "ignore")
+            for matcher in (
+                {"any": True},
+                {"regex": "^a|1"},
+                {"one_of": [1, "a", [], {}]},
+                {"unordered": [{"any": True}, 1]},
+                {"approx": 0.5, "tol": 1},
+                {"contains": {"a": {"any": True}}},
+                {"contains": ["a", {"any": True}]},
+                {"sha256": "0" * 16},
+                {"ignore_case": "A"},
+                {"literal": {"any": 1}},
+                {"a": {"id": 1}},
+                [1, {"approx": 1}],
+                None,
+            )
+        ],
+    },
+    "final": {
+        "contains": ["a"],
+        "not_contains": ["1,000"],
+        "schema": {"type": "object", "properties": {"a": {"type": "integer"}}},
+        "scope": "conversation",
+    },
+    "ends_with": ["stop"],
+}
+
+
+def outcomes(verdict: Verdict) -> list[tuple[str, str, str]]:
+    """(plugin, check, outcome) of every check."""
+    return [
+        (result.plugin, check.name, check.outcome)
+        for result in verdict.plugins
+        for check in result.checks
+    ]
+
+
+def reordered(value: Any) -> Any:
+    """The same JSON data with the keys of every object the other way round."""
+    if isinstance(value, dict):
+        return {key: reordered(value[key]) for key in reversed(list(value))}
+    return [reordered(item) for item in value] if isinstance(value, list) else value
+
+
+def inserted(items: list[Any], item: Any, place: int) -> list[Any]:
+    place %= len(items) + 1
+    return [*items[:place], item, *items[place:]]
+
+
+@given(calls, ends, json_values() | texts, json_values())
+def test_no_trace_makes_a_plugin_raise(
+    found: list[dict[str, Any]], end: dict[str, Any], answer: Any, metadata: Any
+) -> None:
+    fields = {**end, "tool_calls": found, "metadata": {"k": metadata}}
+    fields["final_answer"] = answer if isinstance(answer, str) else repr(answer)
+    snapshot, demanding = trace(**fields), contract(**EVERYTHING)
+    verdict = evaluate(snapshot, demanding)
+    assert [result.error for result in verdict.plugins] == [None] * 4
+    assert evaluate(snapshot, demanding) == verdict
+
+
+@given(calls, ends, call_rules, st.integers(0), json_values())
+def test_an_unrelated_read_never_changes_a_reads_only_outcome(
+    found: list[dict[str, Any]],
+    end: dict[str, Any],
+    rules: list[dict[str, Any]],
+    place: int,
+    arguments: Any,
+) -> None:
+    demanding = contract(
+        tools={"required": ["book"], "forbidden": ["pay"]},
+        trajectory={"calls": rules, "writes": ["book", "pay", "cancel_*"], "extra": "reads_only"},
+    )
+    read = {"name": "unrelated", "arguments": arguments, "status": "ok"}
+    before = evaluate(trace(tool_calls=found, **end), demanding)
+    after = evaluate(trace(tool_calls=inserted(found, read, place), **end), demanding)
+    assert after.outcome == before.outcome
+    kept = ("tool_calls", "trajectory")
+    assert [c for c in outcomes(after) if c[0] in kept and c[2] != "info"] == [
+        c for c in outcomes(before) if c[0] in kept and c[2] != "info"
+    ]
+
+
+@pytest.mark.parametrize("order", ["in_order", "any_order"])
+@given(found=calls, legal=paths, place=st.integers(0))
+def test_an_unrelated_call_never_changes_whether_a_loose_path_fits(
+    order: str, found: list[dict[str, Any]], legal: list[list[str]], place: int
+) -> None:
+    demanding = contract(trajectory={"allowed_paths": legal, "order": order})
+    extended = inserted(found, {"name": "unrelated", "status": "ok"}, place)
+    before, after = (evaluate(trace(tool_calls=some), demanding) for some in (found, extended))
+    assert after.outcome == before.outcome
+
+
+@given(calls, ends, st.integers(0), json_values(), st.sampled_from(["ok", "error", None]))
+def test_a_forbidden_call_always_fails(
+    found: list[dict[str, Any]], end: dict[str, Any], place: int, arguments: Any, status: Any
+) -> None:
+    demanding = contract(
+        tools={"forbidden": ["delete_*"]}, trace_health={"recovered_errors": "allow"}
+    )
+    call = {"name": "delete_order", "arguments": arguments, "status": status}
+    verdict = evaluate(trace(tool_calls=inserted(found, call, place), **end), demanding)
+    assert verdict.outcome == "unresolved"
+    assert ("tool_calls", "forbidden: delete_*", "failed") in outcomes(verdict)
+
+
+@given(calls, ends, st.integers(0))
+def test_another_successful_write_always_fails_reads_only(
+    found: list[dict[str, Any]], end: dict[str, Any], place: int
+) -> None:
+    demanding = contract(trajectory={"writes": ["w*"], "extra": "reads_only"})
+    write = {"name": "write", "status": "ok"}
+    verdict = evaluate(trace(tool_calls=inserted(found, write, place), **end), demanding)
+    assert verdict.outcome == "unresolved"
+
+
+@given(calls, ends, call_rules)
+def test_the_order_of_keys_in_a_trace_never_matters(
+    found: list[dict[str, Any]], end: dict[str, Any], rules: list[dict[str, Any]]
+) -> None:
+    for demanding in (
+        contract(**EVERYTHING),
+        contract(trajectory={"calls": rules, "extra": "forbid"}),
+    ):
+        one = evaluate(trace(tool_calls=found, **end), demanding)
+        assert evaluate(trace(tool_calls=reordered(found), **reordered(end)), demanding) == one
+
+
+@given(calls, ends, call_rules)
+def test_the_order_of_keys_in_a_contract_never_matters(
+    found: list[dict[str, Any]], end: dict[str, Any], rules: list[dict[str, Any]]
+) -> None:
+    snapshot = trace(tool_calls=found, **end)
+    for sections in (EVERYTHING, {"trajectory": {"calls": rules, "extra": "forbid"}}):
+        one, other = contract(**sections), contract(**reordered(sections))
+        assert other.content_hash == one.content_hash
+        assert outcomes(evaluate(snapshot, other)) == outcomes(evaluate(snapshot, one))
+
+
+@given(calls.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), paths)
+def test_any_order_does_not_look_at_the_order_of_calls(
+    both: tuple[list[dict[str, Any]], list[dict[str, Any]]], legal: list[list[str]]
+) -> None:
+    demanding = contract(
+        trajectory={"allowed_paths": legal, "order": "any_order", "extra": "forbid"}
+    )
+    one, other = (evaluate(trace(tool_calls=found), demanding) for found in both)
+    assert outcomes(one) == outcomes(other)
+
+
+@given(calls.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), call_rules)
+def test_call_rules_do_not_look_at_the_order_of_calls(
+    both: tuple[list[dict[str, Any]], list[dict[str, Any]]], rules: list[dict[str, Any]]
+) -> None:
+    demanding = contract(trajectory={"calls": rules, "extra": "forbid"})
+    one, other = (evaluate(trace(tool_calls=found), demanding) for found in both)
+    assert outcomes(one) == outcomes(other)
+
+
+# From strict to loose: what a stricter rule lets pass, a looser one does too.
+
+
+def passing(found: list[dict[str, Any]], **trajectory: Any) -> bool:
+    demanding = contract(trajectory=trajectory)
+    checks = evaluate(trace(tool_calls=found), demanding).plugins[0]
+    assert checks.plugin == "trajectory"
+    return checks.passed is not False
+
+
+@given(calls)
+def test_args_modes_go_from_strict_to_loose(found: list[dict[str, Any]]) -> None:
+    passed = [
+        passing(found, calls=[{"tool": "*", "args": {"a": 1}, "args_mode": mode}])
+        for mode in ("exact", "subset", "keys", "ignore")
+    ]
+    assert passed == sorted(passed)
+
+
+@given(st.lists(st.sampled_from(NAMES), max_size=5), paths)
+def test_orders_go_from_strict_to_loose(found: list[str], legal: list[list[str]]) -> None:
+    # With failed calls it would not hold: an exact path counts them as steps.
+    made = [{"name": name} for name in found]
+    passed = [
+        passing(made, allowed_paths=legal, order=order)
+        for order in ("exact", "in_order", "any_order")
+    ]
+    assert passed == sorted(passed)
+
+
+@given(calls, call_rules)
+def test_extras_go_from_strict_to_loose(
+    found: list[dict[str, Any]], rules: list[dict[str, Any]]
+) -> None:
+    rules = [*rules, {"tool": "look", "min": 0}]
+    passed = [
+        passing(found, calls=rules, writes=["book", "pay"], extra=extra)
+        for extra in ("forbid", "reads_only", "allow")
+    ]
+    assert passed == sorted(passed)
+
+
+@pytest.mark.parametrize("order", ["exact", "in_order", "any_order"])
+@given(found=calls, legal=paths, another=st.lists(st.sampled_from(NAMES), max_size=3))
+def test_another_legal_path_never_makes_a_run_fail(
+    order: str, found: list[dict[str, Any]], legal: list[list[str]], another: list[str]
+) -> None:
+    if passing(found, allowed_paths=legal, order=order):
+        assert passing(found, allowed_paths=[another, *legal], order=order)
+
+
+@given(st.lists(st.sampled_from(NAMES), max_size=5), st.lists(st.sampled_from(NAMES), max_size=3))
+def test_paths_fit_as_defined_on_lists_of_names(found: list[str], path: list[str]) -> None:
+    made = [{"name": name} for name in found]
+    remaining = iter(found)
+    defined = {
+        "exact": found == path,
+        "in_order": all(name in remaining for name in path),
+        "any_order": all(found.count(name) >= path.count(name) for name in path),
+    }
+    for order, fit in defined.items():
+        assert passing(made, allowed_paths=[path], order=order) == fit
