@@ -323,7 +323,8 @@ def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     if _MISREAD.fullmatch(text):
         return dumper.represent_scalar(tag, text, style='"')
     # A literal block cannot keep white space at the end of a line in sight of an editor.
-    block = "\n" in text.strip("\n") and not re.search(r"[ \t](\n|$)", text)
+    # and line breaks other than \n would be read back as \n.
+    block = "\n" in text.strip("\n") and not re.search(r"[ \t](\n|$)|[\r\x85\u2028\u2029]", text)
     return dumper.represent_scalar(tag, text, style="|" if block else None)
 
 

@@ -40,6 +40,8 @@ SCHEMA = pa.schema(
         pa.field("file", pa.string(), nullable=False),
         pa.field("record", pa.string()),
         pa.field("sha256", pa.string(), nullable=False),
+        pa.field("given_trial", pa.int32()),
+        pa.field("given_problem", pa.string()),
         pa.field("snapshot", pa.large_string(), nullable=False),
     ]
 )
@@ -57,16 +59,28 @@ class SourcedSnapshot(msgspec.Struct, frozen=True):
         source: Name of the source.
         file: The source's file. It is not always the one in the snapshot's origin: a file of
             normalised snapshots holds what came from others. Default: the origin's.
+        given_trial: The trial as the file has it, before `assemble`. Default: the snapshot's.
+        given_problem: The problem as the file has it, likewise.
     """
 
     source: str
     snapshot: TraceSnapshot
     file: str = ""
+    given_trial: int | msgspec.UnsetType | None = msgspec.UNSET
+    given_problem: str | msgspec.UnsetType | None = msgspec.UNSET
 
     def __post_init__(self) -> None:
-        """Fill in the file."""
+        """Fill in the defaults."""
         if not self.file:
             msgspec.structs.force_setattr(self, "file", self.snapshot.origin.file)
+        if self.given_trial is msgspec.UNSET:
+            msgspec.structs.force_setattr(self, "given_trial", self.snapshot.trial)
+        if self.given_problem is msgspec.UNSET:
+            msgspec.structs.force_setattr(self, "given_problem", self.snapshot.problem)
+
+    def as_given(self) -> SourcedSnapshot:
+        """The snapshot as its file has it: what `assemble` settled depends on the others."""
+        return _with(self, trial=self.given_trial, problem=self.given_problem)
 
 
 class SnapshotFooter(msgspec.Struct, frozen=True):
@@ -142,7 +156,7 @@ def duplicates_in(footer: SnapshotFooter, source: str, file: str) -> list[str]:
 
 def _with(item: SourcedSnapshot, **changes: object) -> SourcedSnapshot:
     changed = msgspec.structs.replace(item.snapshot, **changes)
-    return SourcedSnapshot(item.source, changed, item.file)
+    return msgspec.structs.replace(item, snapshot=changed)
 
 
 def _same_content(one: TraceSnapshot, other: TraceSnapshot) -> bool:
@@ -200,7 +214,9 @@ def write_partition(
                 "file": snapshot.origin.file,
                 "record": snapshot.origin.record,
                 "sha256": snapshot.origin.sha256,
-                "snapshot": text.decode(),
+                "given_trial": item.given_trial,
+                "given_problem": item.given_problem,
+                "snapshot": text,  # bytes: as Python text it could take four times the memory
             }
         )
     footer = SnapshotFooter(
@@ -263,11 +279,11 @@ def read_snapshots(store: Store, date: str, model: str) -> list[SourcedSnapshot]
     data = store.read(snapshot_path(date, model))
     if data is None:
         return []
-    columns = ["source", "source_file", "snapshot"]
+    columns = ["source", "source_file", "given_trial", "given_problem", "snapshot"]
     table = read_table(data, SCHEMA, columns)
     return [
-        SourcedSnapshot(source, _DECODER.decode(text), file)
-        for source, file, text in zip(
+        SourcedSnapshot(source, _DECODER.decode(text), file, trial, problem)
+        for source, file, trial, problem, text in zip(
             *(table.column(name).to_pylist() for name in columns), strict=True
         )
     ]

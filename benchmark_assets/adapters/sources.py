@@ -113,7 +113,7 @@ def _find(root: Path, pattern: Sequence[str]) -> list[Path]:
             return
         head, *rest = parts
         if head == "**":
-            walk(folder, rest or ["*"])
+            walk(folder, rest)
         for entry in entries:
             if head == "**":
                 if not entry.name.startswith(".") and os.path.isdir(entry.path):
@@ -126,7 +126,7 @@ def _find(root: Path, pattern: Sequence[str]) -> list[Path]:
                     # What does not exist is a broken link, which reading reports.
                     found.setdefault(os.path.realpath(entry.path), entry.path)
 
-    walk(str(root), pattern)
+    walk(str(root), [*pattern, "*"] if pattern[-1] == "**" else pattern)
     return sorted(map(Path, found.values()))
 
 
@@ -168,7 +168,7 @@ def scan(
         if key != printable(key):
             key = printable(key)
             state.entries[key] = _unreadable_entry(
-                key, settings, "its name is not UTF-8; rename it"
+                key, settings, f"{key}: its name is not UTF-8; rename it"
             )
             continue
         known = before.get(key)
@@ -185,7 +185,7 @@ def scan(
             progress("reading trace files", number, len(files))
             data = file.read_bytes()
         except OSError as error:
-            reason = f"cannot be opened: {error.strerror or error}"
+            reason = f"{key}: cannot be opened: {error.strerror or error}"
             if known is not None and known.partitions:
                 # Nothing says that its traces changed: as good as gone, and as little forgotten.
                 state.entries[key] = msgspec.structs.replace(known, status="vanished", error=reason)
@@ -214,7 +214,8 @@ def scan(
         if key not in state.entries and not prune and entry.partitions:
             state.entries[key] = msgspec.structs.replace(entry, status="vanished")
     state.reread = tuple(reread)
-    write_index(store, source.name, state.entries)
+    if state.entries != before:
+        write_index(store, source.name, state.entries)
     return state
 
 
@@ -243,7 +244,7 @@ def _unreadable_entry(key: str, settings: str, reason: str) -> FileEntry:
         sha256="",
         settings=settings,
         status="unreadable",
-        error=f"{key}: {reason}",
+        error=reason,
     )
 
 

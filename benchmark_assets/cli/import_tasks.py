@@ -10,8 +10,12 @@ from benchmark_assets.adapters.benchmarks import IMPORTERS
 from benchmark_assets.adapters.contract_files import dump_contract, load_contracts
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.cli.output import EXIT_SETUP, print_problems, stdout
+from benchmark_assets.model.identity import content_hash
 from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.report.text import plural
+
+_NAME_BYTES = 120
+"""Longest name that is written out: file systems take 255 bytes, mark and suffix included."""
 
 
 @click.command("import-tasks")
@@ -52,6 +56,9 @@ def command(benchmark: str, file: Path, out: Path) -> None:
 
 
 def _file_name(part: str) -> str:
-    """A part of a contract id as a file name; the id itself is in the file."""
+    """A part of a contract id as a file name of its own; the id itself is in the file."""
     name = "".join(c if c.isalnum() or c in "-_." else "_" for c in part).lstrip(".")
-    return name or "_"
+    while len(name.encode()) > _NAME_BYTES:
+        name = name[:-1]
+    # `~` is in no name that could stay as it is, so the two kinds cannot meet.
+    return name if name == part and name else f"{name}~{content_hash(part)[:12]}"

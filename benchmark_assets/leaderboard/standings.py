@@ -38,7 +38,7 @@ def compute_standings(
     withheld: Sequence[Withheld] = (),
     notes: Sequence[SourceNote] = (),
     snapshots: int = 0,
-    unmatched: int = 0,
+    unmatched: int | None = 0,
     engine: str = "",
 ) -> Standings:
     """Compute the leaderboard of a set of runs.
@@ -49,7 +49,7 @@ def compute_standings(
         withheld: Cells kept out of `rows`, with reasons.
         notes: What a reader must know about the inputs.
         snapshots: Number of traces ingested.
-        unmatched: How many of them no contract judged.
+        unmatched: How many of them no contract judged; None if that is not known.
         engine: Version of the rules that judged.
     """
     runs = prepare(rows)

@@ -63,9 +63,18 @@ def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-NonEmpty = Annotated[str, Field(min_length=1)]
+def _visible(text: str) -> str:
+    if not text.strip():
+        raise ValueError("holds only white space")
+    return text
+
+
+NonEmpty = Annotated[str, Field(min_length=1), AfterValidator(_visible)]
 Names = Annotated[tuple[NonEmpty, ...], BeforeValidator(_one_or_many)]
 """One name or a list of names; `*`, `?` and `[…]` are globs where tools are named."""
+
+SomeNames = Annotated[Names, Field(min_length=1)]
+"""At least one name: a list of none would be a condition that nothing meets."""
 
 Regex = Annotated[str, Field(min_length=1), AfterValidator(_regex)]
 JsonSchema = Annotated[dict[str, Any], AfterValidator(_json_schema)]
@@ -77,7 +86,7 @@ class TextRule(Section):
     `contains` ignores case; `regex` is searched anywhere in the text.
     """
 
-    equals: Names | None = None
+    equals: SomeNames | None = None
     contains: NonEmpty | None = None
     regex: Regex | None = None
     glob: NonEmpty | None = None
@@ -364,7 +373,7 @@ class Contract(Section):
     tools: ToolPolicy | None = None
     trajectory: Trajectory | None = None
     final: Final | None = None
-    ends_with: Names | None = None
+    ends_with: SomeNames | None = None
     trace_health: TraceHealth = TraceHealth()
 
     @model_validator(mode="before")

@@ -195,7 +195,8 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
         shared_tasks: How many (contract, task) pairs all ranked models share.
         engine: Version of the rules that judged.
         snapshots: Number of distinct traces judged or matched by no contract.
-        unmatched: Traces that no contract applied to.
+        unmatched: Traces that no contract applied to; None while cells are stale, since it is
+            not known then.
     """
 
     models: tuple[ModelStanding, ...]
@@ -209,7 +210,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     shared_tasks: int = 0
     shared_contracts: int = 0
     snapshots: int = 0
-    unmatched: int = 0
+    unmatched: int | None = 0
     first_date: str | None = None
     last_date: str | None = None
     engine: str = ""

@@ -193,7 +193,7 @@ class _Retained:
     def take(self, key: PartitionId, source: str, file: str) -> list[SourcedSnapshot]:
         """The stored rows of one file."""
         if key not in self._rows:
-            self._rows[key] = read_snapshots(self._store, *key)
+            self._rows[key] = [item.as_given() for item in read_snapshots(self._store, *key)]
         footer = read_partition_footer(self._store, snapshot_path(*key))
         if footer is not None:
             self.duplicates[key] += duplicates_in(footer, source, file)

@@ -81,7 +81,7 @@ def publish(workspace: Workspace) -> Published:
         withheld=withheld,
         notes=notes,
         snapshots=traces,
-        unmatched=0 if stale else traces - count_traces(store, paths),
+        unmatched=None if stale else traces - count_traces(store, paths),
         engine=ENGINE_VERSION,
     )
     provenance = Provenance(

@@ -264,10 +264,15 @@ def headline(standings: Standings) -> list[Fragment]:
 def judged(standings: Standings) -> str:
     """Account for every trace: what came in is what was judged and what matched nothing."""
     counts = standings.counts
-    matched = standings.snapshots - standings.unmatched
+    if standings.unmatched is None:
+        routed = "how many were judged is not known while cells are stale. "
+    else:
+        routed = (
+            f"{format_count(standings.snapshots - standings.unmatched)} judged, "
+            f"{format_count(standings.unmatched)} matched by no contract. "
+        )
     return (
-        f"{plural(standings.snapshots, 'trace')} in: {format_count(matched)} judged, "
-        f"{format_count(standings.unmatched)} matched by no contract. "
+        f"{plural(standings.snapshots, 'trace')} in: {routed}"
         f"{plural(counts.total, 'run')} out: {format_count(counts.resolved)} resolved, "
         f"{format_count(counts.unresolved)} unresolved, "
         f"{format_count(counts.unchecked)} unchecked, {format_count(counts.error)} error."

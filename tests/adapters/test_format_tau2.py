@@ -186,9 +186,7 @@ def test_ids_that_repeat_or_are_missing_pair_calls_and_results_in_order(call_id:
 
 
 def test_a_call_that_was_never_answered_takes_no_later_answer_of_its_id() -> None:
-    found = one(
-        user(), agent(None, call("a")), agent(None, call("b")), result("B"), agent("Done.")
-    )
+    found = one(user(), agent(None, call("a")), agent(None, call("b")), result("B"), agent("Done."))
     assert [(c.name, c.status) for c in found.tool_calls] == [("a", "error"), ("b", "ok")]
 
 
@@ -366,7 +364,12 @@ SECRET = "a word to be looked for"
 def test_an_api_key_in_the_files_settings_gets_into_no_snapshot() -> None:
     args = {"api_key": SECRET, "temperature": 0.0, "extra_headers": {"Authorization": SECRET}}
     content = tau2(
-        simulation(CONVERSATION), simulation([5]), simulation(None), 7, llm_args=args, api_key=SECRET
+        simulation(CONVERSATION),
+        simulation([5]),
+        simulation(None),
+        7,
+        llm_args=args,
+        api_key=SECRET,
     )
     content["info"]["user_info"]["llm_args"] = args
     content["info"]["environment_info"]["key"] = SECRET
@@ -388,7 +391,12 @@ def test_grades_make_no_difference() -> None:
 
 def test_without_info_about_the_agent_the_model_is_unknown() -> None:
     (found,) = parse({"info": {}, "simulations": [simulation(CONVERSATION)]})
-    assert (found.model, found.name, found.agents, found.metadata) == (None, None, (), {"seed": 300})
+    assert (found.model, found.name, found.agents, found.metadata) == (
+        None,
+        None,
+        (),
+        {"seed": 300},
+    )
 
 
 def test_a_file_as_the_benchmark_writes_it() -> None:

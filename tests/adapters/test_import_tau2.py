@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from benchmark_assets.adapters.benchmarks import IMPORTERS
 from benchmark_assets.adapters.benchmarks.tau2 import READ_VERBS, import_tasks
-from benchmark_assets.adapters.contract_files import dump_contract, parse_contract
+from benchmark_assets.adapters.contract_files import (
+    dump_contract,
+    load_contracts,
+    parse_contract,
+)
+from benchmark_assets.cli.import_tasks import command
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.scoring.evaluate import evaluate
@@ -167,7 +174,9 @@ def test_key_order_of_arguments_does_not_matter() -> None:
     assert (rule["min"], rule["max"]) == (2, 2)
 
 
-@pytest.mark.parametrize(("count", "outcome"), [(1, "unresolved"), (2, "resolved"), (3, "unresolved")])
+@pytest.mark.parametrize(
+    ("count", "outcome"), [(1, "unresolved"), (2, "resolved"), (3, "unresolved")]
+)
 def test_a_repeated_action_is_judged_by_its_count(count: int, outcome: str) -> None:
     data = imported(task(*[action("book_flight", {"id": 1})] * 2))["airline/7"]
     requests = [call("book_flight", {"id": 1}, f"c{n}") for n in range(count)]
@@ -279,7 +288,9 @@ def test_the_conversation_must_have_ended_normally(ended: str | None, outcome: s
     assert evaluate(trace, contract).outcome == outcome
 
 
-@pytest.mark.parametrize(("given", "expected"), [(7, "airline/7"), (0, "airline/0"), ("x/y", "airline/x/y")])
+@pytest.mark.parametrize(
+    ("given", "expected"), [(7, "airline/7"), (0, "airline/0"), ("x/y", "airline/x/y")]
+)
 def test_task_ids_may_be_numbers_or_texts(given: Any, expected: str) -> None:
     assert list(imported(task(action("pay_bill"), task_id=given))) == [expected]
 
@@ -342,5 +353,20 @@ def test_no_benchmarks_task_id_stands_in_the_code() -> None:
         assert name not in code
 
 
+def test_every_task_gets_a_file_of_its_own(tmp_path: Path) -> None:
+    """Ids that a file system does not take, or that look alike without what it does not take."""
+    ids = ["7", "a b", "a_b", "a?b", "a|b", "é", "..", ".", ".a", "x" * 300, "é" * 300, "a/b", "/"]
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps(tau2(tasks=[task(action("pay_bill"), task_id=i) for i in ids])))
+    out = tmp_path / "out"
+    done = CliRunner().invoke(command, ["tau2", str(results), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    loaded = load_contracts([out])
+    assert loaded.problems == ()
+    assert [file.contract.id for file in loaded.contracts] == sorted(f"airline/{i}" for i in ids)
+    assert (out / "airline" / "7.yaml").is_file()
+    assert sorted(tmp_path.iterdir()) == [out, results]  # nothing is written beside it
+
+
 def test_importers_are_called_by_the_benchmarks_name() -> None:
-    assert IMPORTERS == {"tau2": import_tasks}
+    assert IMPORTERS["tau2"] is import_tasks

@@ -27,8 +27,8 @@ ALIASED = config(
 )
 
 
-def settled(settings: ProjectConfig = ProjectConfig(), **fields: Any) -> TraceSnapshot:
-    return settle(snapshot(**fields), settings)
+def settled(settings: ProjectConfig | None = None, **fields: Any) -> TraceSnapshot:
+    return settle(snapshot(**fields), settings or ProjectConfig())
 
 
 def used(*models: str | None) -> tuple[Generation, ...]:
@@ -134,9 +134,7 @@ def test_white_space_does_not_make_another_task(prompt: str) -> None:
     assert settled(task=None, prompt=prompt).task == prompt_task("a b")
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("a b", "ab"), ("A", "a"), ("a", "a."), ("", "a")]
-)
+@pytest.mark.parametrize(("one", "other"), [("a b", "ab"), ("A", "a"), ("a", "a."), ("", "a")])
 def test_other_prompts_are_other_tasks(one: str, other: str) -> None:
     assert settled(task=None, prompt=one).task != settled(task=None, prompt=other).task
 

@@ -159,7 +159,8 @@ def test_tool_errors_are_counted(model: str, errors: int) -> None:
 def test_calls_are_in_order_with_arguments_and_their_own_results(model: str) -> None:
     """Paired here by position: in these files every call is answered before the next message."""
     for item, simulation in zip(traces(model), raw(model)["simulations"], strict=True):
-        requests, answers = [], []
+        requests: list[Any] = []
+        answers: list[Any] = []
         for message in simulation["messages"]:
             if message["role"] == "assistant":
                 requests += message["tool_calls"] or []
@@ -271,9 +272,7 @@ def test_verdicts_agree_with_the_published_rewards() -> None:
     # κ once more, from the definition: observed and chance agreement of two raters.
     observed = sum(ours == theirs for ours, theirs in pairs) / len(pairs)
     yes = sum(ours for ours, _ in pairs) / len(pairs) * sum(t for _, t in pairs) / len(pairs)
-    no = (
-        sum(not ours for ours, _ in pairs) / len(pairs) * sum(not t for _, t in pairs) / len(pairs)
-    )
+    no = sum(not ours for ours, _ in pairs) / len(pairs) * sum(not t for _, t in pairs) / len(pairs)
     by_hand = (observed - yes - no) / (1 - yes - no)
     assert agreement.kappa == pytest.approx(by_hand, abs=1e-12)
     assert by_hand >= 0.95

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,7 +141,7 @@ def test_names_survive_the_file_system(tmp_path: Path, names: list[str]) -> None
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(names):
         (folder / f"contract={path_key(name)}.parquet").write_text(str(number))
-    assert len(os.listdir(folder)) == len(names)
+    assert len(list(folder.iterdir())) == len(names)
     for number, name in enumerate(names):
         assert (folder / f"contract={path_key(name)}.parquet").read_text() == str(number)
 
