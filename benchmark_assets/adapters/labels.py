@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmark_assets.adapters.benchmarks.agentdojo import is_task_file
+from benchmark_assets.adapters.formats import agentdojo
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.adapters.sources import locate
 from benchmark_assets.model.problem import InputError, Problem
@@ -25,8 +27,9 @@ _FALSE = frozenset({"0", "0.0", "false", "no", "fail", "failed", "unresolved"})
 def read_labels(paths: Iterable[Path]) -> dict[str, bool]:
     """Read labels from files and folders.
 
-    Understood are τ²-bench result files (`reward_info.reward`), JSON objects of trace id →
-    label, and CSV with the columns `trace_id` and `label`.
+    Understood are τ²-bench result files (`reward_info.reward`), AgentDojo run files
+    (`utility`), JSON objects of trace id → label, and CSV with the columns `trace_id` and
+    `label`. AgentDojo's task file, which often lies beside the runs, holds no labels.
 
     Raises:
         InputError: If a file is none of these, or two labels of one trace differ.
@@ -53,7 +56,13 @@ def read_labels(paths: Iterable[Path]) -> dict[str, bool]:
 
 def _json(file: TraceFile) -> dict[str, bool]:
     value = file.json
-    if isinstance(value, dict) and isinstance(value.get("simulations"), list):
+    pairs: list[tuple[Any, Any]]
+    if agentdojo.is_run(value):
+        # The run has no id of its own: both sides must make the same one.
+        pairs = [(agentdojo.run_id(file), value.get("utility"))]
+    elif is_task_file(value):
+        pairs = []
+    elif isinstance(value, dict) and isinstance(value.get("simulations"), list):
         pairs = [
             (simulation.get("id"), (simulation.get("reward_info") or {}).get("reward"))
             for simulation in value["simulations"]

@@ -21,7 +21,7 @@ from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Raised whenever the same bytes could be read into another snapshot; files are read again."""
 
 _SPACES = re.compile(r"\s+")
@@ -93,7 +93,7 @@ def settle(
             text
             for text, value in (
                 (f"no model (metadata {config.model_key} names one)", model),
-                ("no time (a source's default_date gives one)", started),
+                ("no time (--default-date, or default_date of its source, gives one)", started),
             )
             if value is None
         ]

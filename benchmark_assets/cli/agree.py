@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -16,7 +17,23 @@ from benchmark_assets.adapters.run_reader import read_runs
 from benchmark_assets.adapters.store import Store
 from benchmark_assets.cli.options import config_option, json_option, store_option
 from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_NOTHING, stdout
-from benchmark_assets.leaderboard.statistics.agreement import Agreement, cohen_kappa
+from benchmark_assets.leaderboard.statistics.agreement import (
+    Agreement,
+    cohen_kappa,
+    rank_correlation,
+)
+
+
+class GroupAgreement(msgspec.Struct, frozen=True):
+    """The runs of one group of contracts.
+
+    `rank_correlation` is Spearman's, of the models' rates by verdict and by label; None where
+    it says nothing.
+    """
+
+    agreement: Agreement
+    models: dict[str, Agreement]
+    rank_correlation: float | None
 
 
 class Disagreement(msgspec.Struct, frozen=True):
@@ -37,7 +54,8 @@ class Disagreement(msgspec.Struct, frozen=True):
     multiple=True,
     required=True,
     type=click.Path(path_type=Path),
-    help="Labels: a τ²-bench result file or folder of them, or CSV / JSON of trace id → label.",
+    help="Labels: τ²-bench or AgentDojo files or a folder of them, or CSV / JSON of trace id → "
+    "label.",
 )
 @store_option
 @config_option
@@ -48,7 +66,8 @@ def command(
     """Compare stored verdicts with labels of the same traces: Cohen's kappa, and who differs.
 
     Labels are read here and nowhere else: no verdict can depend on them. Unchecked and error
-    runs are left out and counted.
+    runs are left out and counted. The rank correlation is Spearman's, of the models' rates by
+    verdict and by label.
 
     Exit codes: 0; 1 set-up error; 11 no labelled run in the store.
 
@@ -57,7 +76,7 @@ def command(
     labels = read_labels(truths)
     opened = Store(load_project(config, store=store).store)
     runs = read_runs(opened, list_run_files(opened))
-    pairs: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    pairs: dict[str, dict[str, list[tuple[bool, bool]]]] = defaultdict(lambda: defaultdict(list))
     disagreements: list[Disagreement] = []
     skipped = 0
     for row in runs.to_dict("records"):
@@ -68,7 +87,7 @@ def command(
             skipped += 1
             continue
         resolved = row["outcome"] == "resolved"
-        pairs[str(row["model"])].append((resolved, label))
+        pairs[str(row["group"])][str(row["model"])].append((resolved, label))
         if resolved != label:
             disagreements.append(
                 Disagreement(
@@ -80,41 +99,60 @@ def command(
                     row["reason"] if isinstance(row["reason"], str) else None,
                 )
             )
-    overall = cohen_kappa(pair for part in pairs.values() for pair in part)
-    by_model = {model: cohen_kappa(part) for model, part in sorted(pairs.items())}
+    groups = {group: _compare(models) for group, models in sorted(pairs.items())}
+    by_model: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for models in pairs.values():
+        for model, part in models.items():
+            by_model[model] += part
+    overall = _compare(by_model)
     if as_json:
         report = {
-            "overall": overall,
-            "models": by_model,
+            "overall": overall.agreement,
+            "models": overall.models,
+            "rank_correlation": overall.rank_correlation,
+            "groups": groups,
             "disagreements": disagreements,
             "not_scored": skipped,
         }
         click.echo(msgspec.json.format(msgspec.json.encode(report), indent=1).decode())
     else:
-        _print(overall, by_model, disagreements, skipped)
-    raise SystemExit(EXIT_CLEAN if overall.items else EXIT_NOTHING)
+        _print(overall, groups, disagreements, skipped)
+    raise SystemExit(EXIT_CLEAN if overall.agreement.items else EXIT_NOTHING)
+
+
+def _compare(pairs: dict[str, list[tuple[bool, bool]]]) -> GroupAgreement:
+    models = {model: cohen_kappa(part) for model, part in sorted(pairs.items())}
+    return GroupAgreement(
+        agreement=cohen_kappa(pair for part in pairs.values() for pair in part),
+        models=models,
+        rank_correlation=rank_correlation([_rates(part) for part in models.values()]),
+    )
+
+
+def _rates(part: Agreement) -> tuple[float, float]:
+    """Share of runs that are right by the verdicts, and by the labels."""
+    return (
+        (part.both + part.only_first) / part.items,
+        (part.both + part.only_second) / part.items,
+    )
 
 
 def _print(
-    overall: Agreement,
-    by_model: dict[str, Agreement],
+    overall: GroupAgreement,
+    groups: dict[str, GroupAgreement],
     disagreements: list[Disagreement],
     skipped: int,
 ) -> None:
     console = stdout()
-    table = Table(box=None, pad_edge=False)
-    for name in ("Model", "Runs", "Resolved", "Label true", "Agreed", "Kappa"):
-        table.add_column(name, justify="left" if name == "Model" else "right", overflow="fold")
-    for name, part in [*by_model.items(), ("all", overall)]:
-        table.add_row(
-            name,
-            str(part.items),
-            str(part.both + part.only_first),
-            str(part.both + part.only_second),
-            str(part.agreed),
-            "–" if part.kappa is None else f"{part.kappa:.3f}",
-        )
-    console.print(table)
+    if len(groups) > 1:
+        for name, group in groups.items():
+            console.print(f"Group {name}", markup=False)
+            console.print(_table(group))
+            _print_correlation(group)
+            console.print()
+        console.print("All groups")
+    console.print(_table(overall))
+    _print_correlation(overall)
     if skipped:
         console.print(f"{skipped} labelled runs are unchecked or errors and left out.")
     for item in disagreements:
@@ -125,3 +163,32 @@ def _print(
             markup=False,
             soft_wrap=True,
         )
+
+
+def _print_correlation(group: GroupAgreement) -> None:
+    if group.rank_correlation is not None:
+        stdout().print(
+            f"Rank correlation of the {len(group.models)} models' rates: "
+            f"{group.rank_correlation:.3f}"
+        )
+
+
+def _table(group: GroupAgreement) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("Model", "Runs", "Resolved", "Label true", "Agreed", "Kappa"):
+        table.add_column(name, justify="left" if name == "Model" else "right", overflow="fold")
+    for name, part in _rows(group):
+        table.add_row(
+            name,
+            str(part.items),
+            str(part.both + part.only_first),
+            str(part.both + part.only_second),
+            str(part.agreed),
+            "–" if part.kappa is None else f"{part.kappa:.3f}",
+        )
+    return table
+
+
+def _rows(group: GroupAgreement) -> Iterable[tuple[str, Agreement]]:
+    yield from group.models.items()
+    yield "all", group.agreement

@@ -113,7 +113,10 @@ def test_two_fitting_are_both_named() -> None:
 
 @pytest.mark.parametrize(
     ("name", "cure"),
-    [("snapshots", "did you mean 'snapshot'?"), ("xml", "known formats: snapshot, tau2")],
+    [
+        ("snapshots", "did you mean 'snapshot'?"),
+        ("xml", "known formats: " + ", ".join(fmt.name for fmt in FORMATS)),
+    ],
 )
 def test_an_unknown_name_is_helped_along(name: str, cure: str) -> None:
     assert refusal(record(), name) == f"there is no trace format '{name}'; {cure}"

@@ -207,7 +207,7 @@ def test_duration(fields: dict[str, Any], expected: int | None) -> None:
 
 
 NO_MODEL = "no model (metadata model_name names one)"
-NO_TIME = "no time (a source's default_date gives one)"
+NO_TIME = "no time (--default-date, or default_date of its source, gives one)"
 
 
 @pytest.mark.parametrize(

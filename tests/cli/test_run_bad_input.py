@@ -58,7 +58,7 @@ UNREADABLE = {
     "truncated": (b'{"trace_id": "t9", "prompt": "x', "is cut off in the middle of its JSON"),
     "not_json": (b"Dear diary, today the agent failed.", "is not JSON"),
     "latin1": ('{"trace_id": "t9", "prompt": "café"}'.encode("latin-1"), "is not UTF-8: byte 0xe9"),
-    "other": (b'{"hello": "world"}', "is no trace in a known format (tried snapshot, tau2)"),
+    "other": (b'{"hello": "world"}', "is no trace in a known format (tried snapshot, tau2,"),
 }
 
 

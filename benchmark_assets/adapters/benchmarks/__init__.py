@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmark_assets.adapters.benchmarks import tau2
+from benchmark_assets.adapters.benchmarks import agentdojo, tau2
 from benchmark_assets.adapters.formats.base import TraceFile
 
 Importer = Callable[[TraceFile], Mapping[str, Mapping[str, Any]]]
 """File of a benchmark → contract data by contract id. Raises `InputError`."""
 
-IMPORTERS: dict[str, Importer] = {"tau2": tau2.import_tasks}
+IMPORTERS: dict[str, Importer] = {
+    "agentdojo": agentdojo.import_tasks,
+    "tau2": tau2.import_tasks,
+}

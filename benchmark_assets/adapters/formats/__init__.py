@@ -6,11 +6,16 @@ which one reads a file; nothing or two fitting is an error that names the candid
 
 from __future__ import annotations
 
-from benchmark_assets.adapters.formats import snapshot, tau2
+from benchmark_assets.adapters.formats import agentdojo, messages, snapshot, tau2
 from benchmark_assets.adapters.formats.base import TraceFile, TraceFormat
 from benchmark_assets.model.problem import InputError, did_you_mean
 
-FORMATS: tuple[TraceFormat, ...] = (snapshot.FORMAT, tau2.FORMAT)
+FORMATS: tuple[TraceFormat, ...] = (
+    snapshot.FORMAT,
+    tau2.FORMAT,
+    agentdojo.FORMAT,
+    messages.FORMAT,
+)
 
 
 def choose_format(file: TraceFile, name: str = "auto") -> TraceFormat:
