@@ -103,7 +103,7 @@ def load_contracts(paths: Sequence[Path]) -> ContractSet:
             problems += error.problems
             continue
         for path, default_id in files:
-            real = path.resolve()
+            real = Path(os.path.realpath(path))  # unlike `resolve` it ends on a link to itself
             if real in seen:
                 continue
             seen.add(real)

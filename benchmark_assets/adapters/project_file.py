@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from dotenv import dotenv_values
+
 from benchmark_assets.adapters.yaml_files import read_yaml, shown_path, validate
 from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.model.project import FileSource, ProjectConfig
@@ -62,7 +64,7 @@ def load_project(
     config: Path | None = None,
     *,
     store: str | None = None,
-    env: Mapping[str, str] = os.environ,
+    env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Project:
     """Read the project's settings.
@@ -75,13 +77,14 @@ def load_project(
     Args:
         config: A `benchmark.yaml`, or the folder it lies in; relative to `cwd`.
         store: A folder, relative to `cwd`, or an fsspec URL.
-        env: Environment variables.
+        env: Environment variables; default: the process's, over `.env.local` and `.env` in `cwd`.
         cwd: Working directory; default: the process's.
 
     Raises:
         InputError: If the file that was named does not exist, or with all that is wrong in it.
     """
     here = Path.cwd() if cwd is None else cwd.absolute()
+    env = _environment(here) if env is None else env
     file = _named_file(config, env, here) or _nearest_file(here)
     root = here if file is None else file.parent
     settings = ProjectConfig() if file is None else _read(file)
@@ -90,6 +93,19 @@ def load_project(
     given = store or env.get(STORE_VARIABLE)
     location = _location(given, here) if given else _location(settings.store, root)
     return Project(config=settings, root=root, store=location, file=file)
+
+
+def _environment(here: Path) -> dict[str, str]:
+    """The process's variables over those of `.env.local` and `.env`; ours alone come from files."""
+    found: dict[str, str] = {}
+    for name in (".env", ".env.local"):
+        values = dotenv_values(here / name, interpolate=False)
+        found |= {
+            key: value
+            for key, value in values.items()
+            if value is not None and key in (CONFIG_VARIABLE, STORE_VARIABLE)
+        }
+    return {**found, **os.environ}
 
 
 def _named_file(config: Path | None, env: Mapping[str, str], here: Path) -> Path | None:

@@ -123,26 +123,33 @@ class Evaluated(msgspec.Struct, frozen=True):
 
 
 class MonthKeys(msgspec.Struct, frozen=True):
-    """What a month file says of itself: its cell, its month, and date → key."""
+    """What a month file says of itself: its cell, its month, date → key, number of runs."""
 
     contract: str
     model: str
     month: str
     keys: dict[str, str]
+    runs: int
 
 
 def read_month_keys(store: Store, path: str) -> MonthKeys | None:
     """The keys in one month file's footer, or None if there is no file."""
-    try:
-        with store.path(path).open("rb") as file:
-            footer = read_footer(file)
-    except FileNotFoundError:
-        return None
+    raw = store.footers.of(path)
+    return None if raw is None else _month_keys(raw)
+
+
+def list_months(store: Store, folder: str = RUNS) -> dict[str, MonthKeys]:
+    """What every month file below a folder says of itself, by path, sorted."""
+    return {path: _month_keys(raw) for path, raw in store.footers.below(folder).items()}
+
+
+def _month_keys(footer: Mapping[str, bytes]) -> MonthKeys:
     return MonthKeys(
         footer["contract"].decode(),
         footer["model"].decode(),
         footer["month"].decode(),
         _keys(footer),
+        int(footer["runs"]),
     )
 
 
@@ -200,6 +207,7 @@ def update_month(
             "model": model.encode(),
             "month": month.encode(),
             "keys": canonical_json(merged),
+            "runs": str(new.num_rows).encode(),
         }
         return to_parquet(new, footer)
 

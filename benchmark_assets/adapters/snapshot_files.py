@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 import msgspec
 import pyarrow as pa
 
-from benchmark_assets.adapters.parquet import read_footer, read_table, to_parquet
+from benchmark_assets.adapters.parquet import read_table, to_parquet
 from benchmark_assets.adapters.store import SNAPSHOTS, Store, snapshot_path
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.trace import TraceSnapshot
@@ -93,6 +93,22 @@ class SnapshotFooter(msgspec.Struct, frozen=True):
     duplicates: list[str]
     traces: int
     problems: int
+    found: int
+
+    @property
+    def accounted(self) -> bool:
+        """Whether every trace that the files hold is stored or reported as a duplicate."""
+        return self.shortfall is None
+
+    @property
+    def shortfall(self) -> str | None:
+        """What does not add up, in words; None if every trace is accounted for."""
+        if self.found == self.traces + len(self.duplicates):
+            return None
+        return (
+            f"{self.found} traces in the files, {self.traces} stored and "
+            f"{len(self.duplicates)} duplicates reported"
+        )
 
 
 class Partition(msgspec.Struct, frozen=True):
@@ -191,9 +207,24 @@ def _number_trials(items: list[SourcedSnapshot]) -> list[SourcedSnapshot]:
 
 
 def write_partition(
-    store: Store, date: str, model: str, partition: Partition, inputs: Mapping[str, str]
+    store: Store,
+    date: str,
+    model: str,
+    partition: Partition,
+    inputs: Mapping[str, str],
+    found: int | None = None,
 ) -> SnapshotFooter:
-    """Write one partition's file (if it differs) and return its footer."""
+    """Write one partition's file (if it differs) and return its footer.
+
+    Args:
+        store: Where to.
+        date: The partition's day.
+        model: The partition's model.
+        partition: Its rows.
+        inputs: What it was built from: `source/file` → input hash.
+        found: How many traces the files hold for it, by the sources' indexes; default: as many
+            as the partition accounts for.
+    """
     rows = []
     encoded = []
     for item in partition.snapshots:
@@ -227,6 +258,7 @@ def write_partition(
         duplicates=sorted(partition.duplicates),
         traces=len(rows),
         problems=sum(item.snapshot.problem is not None for item in partition.snapshots),
+        found=len(rows) + len(partition.duplicates) if found is None else found,
     )
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     store.write(snapshot_path(date, model), to_parquet(table, _footer_bytes(footer)))
@@ -240,7 +272,9 @@ def _footer_bytes(footer: SnapshotFooter) -> dict[str, bytes]:
         "inputs": canonical_json(footer.inputs),
         "content": footer.content.encode(),
         "duplicates": canonical_json(footer.duplicates),
-        "counts": canonical_json({"traces": footer.traces, "problems": footer.problems}),
+        "counts": canonical_json(
+            {"traces": footer.traces, "problems": footer.problems, "found": footer.found}
+        ),
     }
 
 
@@ -255,22 +289,20 @@ def parse_footer(raw: Mapping[str, bytes]) -> SnapshotFooter:
         duplicates=msgspec.json.decode(raw["duplicates"], type=list[str]),
         traces=counts["traces"],
         problems=counts["problems"],
+        found=counts["found"],
     )
 
 
 def read_partition_footer(store: Store, path: str) -> SnapshotFooter | None:
     """The footer of one partition's file, or None if there is no file."""
-    try:
-        with store.path(path).open("rb") as file:
-            return parse_footer(read_footer(file))
-    except FileNotFoundError:
-        return None
+    raw = store.footers.of(path)
+    return None if raw is None else parse_footer(raw)
 
 
 def list_partitions(store: Store) -> dict[tuple[str, str], SnapshotFooter]:
     """All stored partitions by (date, model), sorted."""
-    footers = (read_partition_footer(store, path) for path in store.list(SNAPSHOTS, ".parquet"))
-    found = {(footer.date, footer.model): footer for footer in footers if footer is not None}
+    footers = map(parse_footer, store.footers.below(SNAPSHOTS).values())
+    found = {(footer.date, footer.model): footer for footer in footers}
     return dict(sorted(found.items()))
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 import pyarrow as pa
 
-from benchmark_assets.adapters.parquet import read_footer, read_table, to_parquet
+from benchmark_assets.adapters.parquet import read_table, to_parquet
 from benchmark_assets.adapters.store import SOURCES, Store, source_path
 
 
@@ -102,21 +102,32 @@ def read_index(store: Store, source: str) -> dict[str, FileEntry]:
     return {row["path"]: msgspec.convert(row, FileEntry) for row in rows}
 
 
-def write_index(store: Store, source: str, entries: dict[str, FileEntry]) -> bool:
-    """Replace the index of a source; False if it already said the same."""
+def write_index(store: Store, source: str, entries: dict[str, FileEntry], root: str = "") -> bool:
+    """Replace the index of a source; False if it already said the same.
+
+    Args:
+        store: Where to.
+        source: The source's name.
+        entries: Its files.
+        root: What tells this source from another of the same name: hash of where it lies.
+    """
     rows = [msgspec.to_builtins(entries[path]) for path in sorted(entries)]
     table = pa.Table.from_pylist(rows, _SCHEMA)
-    return store.write(source_path(source), to_parquet(table, {"source": source.encode()}))
+    return store.write(
+        source_path(source), to_parquet(table, {"source": source.encode(), "root": root.encode()})
+    )
 
 
 def list_sources(store: Store) -> list[str]:
     """Names of all sources that have an index in the store, sorted."""
-    names = []
-    for path in store.list(SOURCES, ".parquet"):
-        data = store.read(path)
-        if data is not None:
-            names.append(read_footer(data)["source"].decode())
+    names = [footer["source"].decode() for footer in store.footers.below(SOURCES).values()]
     return sorted(names)
+
+
+def read_root(store: Store, source: str) -> str | None:
+    """What the stored index says of where its source lies; None if there is no index."""
+    footer = store.footers.of(source_path(source))
+    return None if footer is None else footer["root"].decode()
 
 
 def remove_index(store: Store, source: str) -> bool:

@@ -21,6 +21,7 @@ from benchmark_assets.adapters.source_index import (
     PartitionCount,
     Unplaced,
     read_index,
+    read_root,
     write_index,
 )
 from benchmark_assets.adapters.store import Store
@@ -30,7 +31,7 @@ from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.model.project import FileSource, ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 
-CACHE_BYTES = 256 * 1024 * 1024
+CACHE_BYTES = 64 * 1024 * 1024
 """Snapshots just parsed are kept for writing their partitions while the files they came from
 are no larger than this together; beyond it a file is parsed a second time instead."""
 
@@ -158,6 +159,7 @@ def scan(
         InputError: If nothing is at the path.
     """
     base, files = locate(path)
+    files = [file for file in files if not _is_ours(file, store)]
     before = read_index(store, source.name)
     settings = _settings(source, config)
     state = SourceState(source, base, {})
@@ -214,9 +216,25 @@ def scan(
         if key not in state.entries and not prune and entry.partitions:
             state.entries[key] = msgspec.structs.replace(entry, status="vanished")
     state.reread = tuple(reread)
-    if state.entries != before:
-        write_index(store, source.name, state.entries)
+    root = root_hash(base)
+    if state.entries != before or read_root(store, source.name) != root:
+        write_index(store, source.name, state.entries, root)
     return state
+
+
+def root_hash(base: Path) -> str:
+    """What tells sources of one name apart: a hash of where they lie, which names no path."""
+    return content_hash(str(base.absolute()))[:16]
+
+
+def _is_ours(file: Path, store: Store) -> bool:
+    """Whether a file is the store's own, or of the Dagster instance beside it: no trace of anyone."""
+    if store.local is None:
+        return False
+    own = store.local.absolute()
+    beside = own.with_name(f"{own.name}.dagster")
+    path = file.absolute()
+    return path.is_relative_to(own) or path.is_relative_to(beside)
 
 
 def _settings(source: FileSource, config: ProjectConfig) -> str:

@@ -13,22 +13,30 @@ from __future__ import annotations
 import contextlib
 import enum
 import os
+import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from filelock import FileLock
 from upath import UPath
 
+from benchmark_assets.adapters.footers import Footers
 from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError, Problem
 
 LOCKS = ".locks"
+TEMPORARY = ".tmp"
 SNAPSHOTS = "snapshots"
 RUNS = "runs"
 SOURCES = "sources"
 CONTRACTS = "contracts"
 LEADERBOARD = "leaderboard"
+ARCHIVE = "archive"
+
+ATTEMPTS = 100
+"""How often a folder is made again that other processes remove while it is empty."""
 
 
 class Gone(enum.Enum):
@@ -55,9 +63,22 @@ def contract_path(contract: str) -> str:
     return f"{CONTRACTS}/contract={path_key(contract)}.json"
 
 
+def archive_path(path: str) -> str:
+    """Where a file of a contract that is gone is kept: `runs/…` → `archive/…`."""
+    return f"{ARCHIVE}/{path.partition('/')[2]}"
+
+
 def source_path(name: str) -> str:
     """Where a source's index of files lies."""
     return f"{SOURCES}/{path_key(name)}.parquet"
+
+
+class FileStat(NamedTuple):
+    """A file as a listing shows it; `version` changes whenever the file is replaced."""
+
+    path: str
+    size: int
+    version: str
 
 
 class Store:
@@ -65,10 +86,18 @@ class Store:
 
     Args:
         url: A local folder or an fsspec URL such as `s3://bucket/prefix`.
+
+    Attributes:
+        footers: The footers of its Parquet files, remembered.
+        reads: How many whole files were read so far.
+        writes: How many files were written or removed so far.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.footers = Footers(self)
+        self.reads = 0
+        self.writes = 0
         try:
             self.root: UPath = UPath(url)
         except (ValueError, ImportError) as error:
@@ -89,30 +118,50 @@ class Store:
     def read(self, relative: str) -> bytes | None:
         """The bytes of a file, or None if there is none."""
         try:
-            return self.path(relative).read_bytes()
+            data = self.path(relative).read_bytes()
         except FileNotFoundError:
             return None
+        self.reads += 1
+        return data
 
     def list(self, folder: str, suffix: str) -> list[str]:
         """Relative paths of all files below `folder` that end in `suffix`, sorted."""
+        return [stat.path for stat in self.scan(folder, suffix)]
+
+    def scan(self, folder: str, suffix: str) -> tuple[FileStat, ...]:
+        """All files below `folder` that end in `suffix`, sorted by path, without opening any."""
         if self.local is not None:
-            base = self.local / folder
-            found = [
-                os.path.join(parent, name)
-                for parent, _, names in os.walk(base)
-                for name in names
-                if name.endswith(suffix) and not name.startswith(".")
-            ]
-            return sorted(os.path.relpath(path, self.local).replace(os.sep, "/") for path in found)
-        base_path = self.path(folder)
-        if not base_path.exists():
-            return []
-        prefix = str(self.root.path).rstrip("/") + "/"
-        return sorted(
-            str(path.path).removeprefix(prefix)
-            for path in base_path.rglob("*")
-            if path.name.endswith(suffix)
-        )
+            return tuple(sorted(_scan_local(self.local / folder, folder, suffix)))
+        found = self._remote.find(f"{self._prefix}{folder}", detail=True)
+        stats = [
+            FileStat(path.removeprefix(self._prefix), int(info["size"]), _version(info))
+            for path, info in found.items()
+            if path.endswith(suffix)
+        ]
+        return tuple(sorted(stats))
+
+    def stat(self, relative: str) -> FileStat | None:
+        """One file, or None if there is none."""
+        if self.local is not None:
+            try:
+                status = os.stat(self.local / relative)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            return FileStat(relative, status.st_size, str(status.st_mtime_ns))
+        try:
+            info = self._remote.info(self._prefix + relative)
+        except FileNotFoundError:
+            return None
+        return FileStat(relative, int(info["size"]), _version(info))
+
+    @property
+    def _remote(self) -> Any:
+        return self.root.fs
+
+    @property
+    def _prefix(self) -> str:
+        """What remote paths begin with before the relative part."""
+        return str(self.root.path).rstrip("/") + "/"
 
     def write(self, relative: str, data: bytes) -> bool:
         """Put `data` in place of a file; False if those bytes were there already."""
@@ -124,6 +173,7 @@ class Store:
             self.path(relative).unlink()
         except FileNotFoundError:
             return False
+        self.writes += 1
         if self.local is not None:
             # An emptied partition folder would read as a partition that is still there.
             with contextlib.suppress(OSError):
@@ -146,7 +196,34 @@ class Store:
             if after is None or after == before:
                 return False
             self._put(relative, after)
+            self.writes += 1
             return True
+
+    def move(self, relative: str, target: str) -> bool:
+        """Move a file, replacing what is at the target; False if there was none."""
+        with self._locked(relative):
+            data = self.read(relative)
+            if data is None:
+                return False
+            # The copy is complete before the original goes: a killed move loses nothing.
+            self.write(target, data)
+            return self.remove(relative)
+
+    def sweep(self) -> int:
+        """Remove what killed processes left half-written; returns how many files that were."""
+        if self.local is None:
+            return 0
+        removed = 0
+        folder = self.local / TEMPORARY
+        for path in folder.iterdir() if folder.is_dir() else ():
+            host, _, rest = path.name.partition("~")
+            if host == _host() and not _is_running(rest.partition("~")[0]):
+                with contextlib.suppress(FileNotFoundError):
+                    path.unlink()
+                    removed += 1
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+        return removed
 
     @contextlib.contextmanager
     def _locked(self, relative: str) -> Iterator[None]:
@@ -165,33 +242,85 @@ class Store:
             path.write_bytes(data)
             return
         target = self.local / relative
-        handle, temporary = _temporary_in(target.parent)
+        handle, temporary = self._temporary()
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(temporary, 0o644)
-            os.replace(temporary, target)
+            _move_into(temporary, target)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
             raise
+        with contextlib.suppress(OSError):
+            os.rmdir(self.local / TEMPORARY)
+
+    def _temporary(self) -> tuple[int, str]:
+        """Open a new file that says whose it is, so that `sweep` can tell the dead from the busy."""
+        assert self.local is not None
+        folder = self.local / TEMPORARY
+        for attempts_left in reversed(range(ATTEMPTS)):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                return tempfile.mkstemp(dir=folder, prefix=f"{_host()}~{os.getpid()}~")
+            except FileNotFoundError:
+                # Another process took the empty folder away in between.
+                if not attempts_left:
+                    raise
+        raise AssertionError
 
 
-def _temporary_in(folder: Path) -> tuple[int, str]:
-    """Open a new file in a folder that is made if need be.
-
-    `remove` of another process may take the empty folder away before the file is in it; trying
-    ends, since a folder that cannot be made at all gives the same error.
-    """
-    attempts = 100
-    while True:
-        attempts -= 1
+def _move_into(temporary: str, target: Path) -> None:
+    """Rename a file into a folder that another process may just be taking away, empty."""
+    for attempts_left in reversed(range(ATTEMPTS)):
+        target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            # The dot keeps a file left by a killed process out of every listing and glob.
-            return tempfile.mkstemp(dir=folder, prefix=".", suffix=".tmp")
+            os.replace(temporary, target)
         except FileNotFoundError:
-            if not attempts:
+            if not attempts_left:
                 raise
+        else:
+            return
+
+
+def _host() -> str:
+    return path_key(socket.gethostname())
+
+
+def _is_running(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, ValueError):
+        return True
+    return True
+
+
+def _scan_local(base: Path, folder: str, suffix: str) -> Iterator[FileStat]:
+    try:
+        listing = os.scandir(base)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    with listing:
+        for entry in listing:
+            # Hidden files are those a killed process left half-written.
+            if entry.name.startswith("."):
+                continue
+            path = f"{folder}/{entry.name}"
+            if entry.is_dir():
+                yield from _scan_local(Path(entry.path), path, suffix)
+            elif entry.name.endswith(suffix):
+                with contextlib.suppress(FileNotFoundError):
+                    status = entry.stat()
+                    yield FileStat(path, status.st_size, str(status.st_mtime_ns))
+
+
+def _version(info: Mapping[str, Any]) -> str:
+    """What an object store says of an object that changes when it is replaced."""
+    for key in ("ETag", "etag", "md5Hash", "content_md5", "LastModified", "mtime", "created"):
+        if info.get(key):
+            return str(info[key])
+    return ""

@@ -9,7 +9,7 @@ can be verified long after the YAML has moved on.
 
 from __future__ import annotations
 
-from benchmark_assets.adapters.store import CONTRACTS, Store, contract_path
+from benchmark_assets.adapters.store import ARCHIVE, CONTRACTS, Store, archive_path, contract_path
 from benchmark_assets.model.contract import Contract
 
 
@@ -19,15 +19,32 @@ def store_contract(store: Store, contract: Contract) -> bool:
     return store.write(contract_path(contract.id), data + b"\n")
 
 
-def remove_contract(store: Store, contract_id: str) -> bool:
-    """Remove a contract; False if it was not there."""
-    return store.remove(contract_path(contract_id))
+def archive_contract(store: Store, contract_id: str) -> bool:
+    """Put a contract that is gone aside; False if it was not there."""
+    path = contract_path(contract_id)
+    return store.move(path, archive_path(path))
+
+
+def archived_files(store: Store, contract_id: str) -> list[str]:
+    """Paths of all that is archived of a contract: itself and its runs."""
+    record = archive_path(contract_path(contract_id))
+    folder = record.removesuffix(".json")
+    return [path for path in (record, *store.list(folder, ".parquet")) if store.stat(path)]
+
+
+def read_archived(store: Store) -> dict[str, Contract]:
+    """All archived contracts by id, sorted."""
+    return _read(store, ARCHIVE)
 
 
 def read_contracts(store: Store) -> dict[str, Contract]:
     """All stored contracts by id, sorted."""
+    return _read(store, CONTRACTS)
+
+
+def _read(store: Store, folder: str) -> dict[str, Contract]:
     found = {}
-    for path in store.list(CONTRACTS, ".json"):
+    for path in store.list(folder, ".json"):
         data = store.read(path)
         if data is not None:
             contract = Contract.model_validate_json(data)

@@ -24,6 +24,8 @@ from benchmark_assets.model.trace import TraceSnapshot
 READER_VERSION = "2"
 """Raised whenever the same bytes could be read into another snapshot; files are read again."""
 
+EARLIEST_YEAR = 1970
+
 _SPACES = re.compile(r"\s+")
 
 
@@ -103,13 +105,17 @@ def settle(
 
 
 def _in_utc(time: datetime | None) -> datetime | None:
-    """A time in UTC, naive ones being that already; None if UTC has no such year."""
+    """A time in UTC, naive ones being that already; None if it cannot be when an agent ran.
+
+    What lies before 1970 is a default or a unit taken for another.
+    """
     if time is None:
         return None
     try:
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:
         return None
+    return time if time.year >= EARLIEST_YEAR else None
 
 
 def day_of(snapshot: TraceSnapshot) -> str | None:

@@ -13,6 +13,7 @@ from benchmark_assets.adapters.project_file import Project, load_project
 from benchmark_assets.adapters.source_index import list_sources
 from benchmark_assets.adapters.store import Store
 from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_SETUP, EXIT_WARN, stdout
+from benchmark_assets.cli.init import write_project
 from benchmark_assets.cli.run import run
 from benchmark_assets.demo import contracts_folder, write_traces
 from benchmark_assets.model.problem import InputError
@@ -51,7 +52,7 @@ def command(folder: Path | None) -> None:
     count = write_traces(traces)
     console.print(f"{count} demo traces in {_shown(traces)}.", soft_wrap=True)
     _clear(Path(project.store))
-    code = run(project, Selection(), own_store=True)
+    code = run(project, Selection(), own_store=True, show_report=False)
     if code not in (EXIT_CLEAN, EXIT_WARN):
         raise SystemExit(EXIT_SETUP)
     _how_to_open(project)
@@ -71,6 +72,7 @@ def _project(folder: Path | None) -> Project:
     config = folder / "benchmark.yaml"
     if not config.exists():
         config.write_text(_PROJECT_FILE, encoding="utf-8")
+    write_project(folder)
     contracts = folder / "contracts"
     if not contracts.exists():
         shutil.copytree(contracts_folder(), contracts)
@@ -101,7 +103,8 @@ def _how_to_open(project: Project) -> None:
     console.print(f"  {report.as_uri()}", soft_wrap=True)
     console.print("[bold]The graph[/bold], with every partition, check and run:", soft_wrap=True)
     place = "" if project.root == Path.cwd() else f"cd {_shown(project.root)} && "
-    console.print(f"  {place}{_dagster()} dev   # then open http://127.0.0.1:3000", soft_wrap=True)
+    command = "make dev" if (project.root / "Makefile").exists() else f"{_dagster()} dev"
+    console.print(f"  {place}{command}   # then open http://127.0.0.1:3000", soft_wrap=True)
 
 
 def _dagster() -> str:

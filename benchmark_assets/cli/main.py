@@ -6,19 +6,23 @@ A command is a module here with a `command`; it is imported only when it is call
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
+import os
 import sys
 
 import click
 
 from benchmark_assets import __version__
 from benchmark_assets.cli.output import EXIT_SETUP, print_problems
-from benchmark_assets.model.problem import InputError
+from benchmark_assets.model.problem import InputError, Problem
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "agree": ("agree", "Compare verdicts with labels of the same traces."),
     "demo": ("demo", "Run the whole graph on embedded traces."),
     "import-tasks": ("import_tasks", "Write contracts from a benchmark's ground truth."),
+    "init": ("init", "Set up the files of a new project."),
     "leaderboard": ("leaderboard", "Print the standings last published."),
     "lint": ("lint", "Check contract files: every error at once."),
     "normalize": ("normalize", "Show what trace files yield, as snapshots."),
@@ -59,7 +63,15 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point. Exit codes: 0 clean, 1 set-up or I/O error, 2 usage; see each command."""
+    """Run `bench`. Exit codes: 0 clean, 1 set-up or I/O error, 2 usage; see each command.
+
+    Raises:
+        SystemExit: Always, with the exit code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets a substitute, not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         cli(prog_name="bench")
     except InputError as error:
@@ -67,9 +79,29 @@ def main() -> None:
         sys.exit(EXIT_SETUP)
     except BrokenPipeError:
         # Whoever read our output has seen enough.
-        sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        name = None if error.filename is None else str(error.filename)
+        print_problems([Problem(error.strerror or str(error), file=name)])
+        sys.exit(EXIT_SETUP)
+
+
+def entry() -> None:
+    """The console script: `main`, then out, without taking the interpreter down piece by piece.
+
+    Native threads of the libraries in use have been seen to abort the process during that, after
+    all work was done, and an exit code that lies is worse than an unclean exit.
+    """
+    code: object = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 if __name__ == "__main__":
-    main()
+    entry()

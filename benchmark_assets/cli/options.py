@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import click
 
+from benchmark_assets.adapters.formats import FORMATS
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -41,6 +43,7 @@ store_option = click.option(
 format_option = click.option(
     "--format",
     "format_name",
+    type=click.Choice(["auto", *(trace_format.name for trace_format in FORMATS)]),
     default="auto",
     show_default=True,
     help="Trace format; auto lets the content decide.",

@@ -35,14 +35,21 @@ EXIT_NOTHING = 11
 SHOWN_PROBLEMS = 50
 
 
+class _Console(Console):
+    """A console that leaves it to `main` what a closed pipe means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def stdout() -> Console:
     """Where results go."""
-    return Console(highlight=False)
+    return _Console(highlight=False)
 
 
 def stderr() -> Console:
     """Where everything else goes."""
-    return Console(stderr=True, highlight=False)
+    return _Console(stderr=True, highlight=False)
 
 
 def print_problems(problems: Iterable[Problem | str], word: str = "error") -> None:
@@ -50,7 +57,7 @@ def print_problems(problems: Iterable[Problem | str], word: str = "error") -> No
     console = stderr()
     listed = list(problems)
     for problem in listed[:SHOWN_PROBLEMS]:
-        style = "red" if word == "error" else "yellow"
+        style = {"error": "red", "note": "cyan"}.get(word, "yellow")
         console.print(f"[{style}]{word}[/{style}] {escape(str(problem))}", soft_wrap=True)
     if len(listed) > SHOWN_PROBLEMS:
         console.print(f"… and {len(listed) - SHOWN_PROBLEMS} more", soft_wrap=True)

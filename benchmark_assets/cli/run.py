@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -13,7 +15,10 @@ import click
 from benchmark_assets.adapters.contract_files import ContractSet
 from benchmark_assets.adapters.editions import read_current, read_standings, report_path
 from benchmark_assets.adapters.project_file import Project, load_project
-from benchmark_assets.adapters.sources import Progress
+from benchmark_assets.adapters.snapshot_files import list_partitions
+from benchmark_assets.adapters.source_index import read_root
+from benchmark_assets.adapters.sources import Progress, locate, root_hash
+from benchmark_assets.adapters.store import Store
 from benchmark_assets.cli.options import (
     Day,
     config_option,
@@ -32,12 +37,14 @@ from benchmark_assets.cli.output import (
     stderr,
     stdout,
 )
-from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.cli.overview import print_next_step, print_overview
+from benchmark_assets.model.problem import InputError, Problem, did_you_mean
 from benchmark_assets.model.project import FileSource
 from benchmark_assets.model.standings import Standings
 from benchmark_assets.pipeline.cells import retire_contracts
 from benchmark_assets.pipeline.freshness import leaderboard_is_current, report_is_current
 from benchmark_assets.pipeline.ingest import Inventory, remove_partition, take_inventory
+from benchmark_assets.pipeline.overview import look_around
 from benchmark_assets.pipeline.plan import (
     Selection,
     StaleInputs,
@@ -90,6 +97,8 @@ def command(
 ) -> None:
     """Ingest traces, evaluate contracts, publish the leaderboard: whatever is stale of it.
 
+    Where there is no contract yet, prints what the trace files hold and how to go on.
+
     Exit codes: 0 clean; 1 set-up or I/O error; 2 usage; 10 something could not be read or
     evaluated; 11 no trace matched any contract.
 
@@ -103,11 +112,20 @@ def command(
     selection = Selection(
         first.isoformat() if first else None,
         last.isoformat() if last else None,
-        frozenset(models),
+        frozenset(map(project.config.canonical_model, models)),
         frozenset(contract_ids),
     )
     own_store = project.store == own.store
-    raise SystemExit(run(project, selection, own_store=own_store, prune=prune, as_json=as_json))
+    code = run(
+        project,
+        selection,
+        own_store=own_store,
+        traces=traces,
+        need_contracts=bool(contracts),
+        prune=prune,
+        as_json=as_json,
+    )
+    raise SystemExit(code)
 
 
 def override(
@@ -127,7 +145,7 @@ def override(
                 format=format_name,
                 default_date=default_date,
             )
-            for name, path in zip(_source_names(traces), traces, strict=True)
+            for name, path in zip(_source_names(traces, Store(project.store)), traces, strict=True)
         )
     elif format_name != "auto" or default_date is not None:
         raise click.UsageError("--format and --default-date go with --traces")
@@ -138,12 +156,20 @@ def override(
     return dataclasses.replace(project, config=project.config.model_copy(update=changes))
 
 
-def _source_names(paths: Sequence[str]) -> list[str]:
-    """Name sources by the last part of their path, the same wherever the folder lies."""
+def _source_names(paths: Sequence[str], store: Store) -> list[str]:
+    """Name sources by the last part of their path, the same wherever the folder lies.
+
+    Where the store knows another folder of that name, the name gets a mark of its own: the
+    traces of one must not stand in for those of the other.
+    """
     names: list[str] = []
     for path in paths:
         stem = next((p for p in reversed(Path(path).absolute().parts) if "*" not in p), "traces")
         name, number = stem, 2
+        with contextlib.suppress(InputError):  # what is not there is reported when it is read
+            root = root_hash(locate(path)[0])
+            if read_root(store, name) not in (None, root):
+                name = stem = f"{stem}-{root[:6]}"
         while name in names:
             name, number = f"{stem}-{number}", number + 1
         names.append(name)
@@ -155,12 +181,28 @@ def run(
     selection: Selection,
     *,
     own_store: bool,
+    traces: tuple[str, ...] = (),
+    need_contracts: bool = True,
     prune: bool = False,
     as_json: bool = False,
+    show_report: bool = True,
 ) -> int:
-    """Bring the graph up to date, print what came out, return the exit code."""
+    """Bring the graph up to date, print what came out, return the exit code.
+
+    Args:
+        project: The project.
+        selection: What was asked for.
+        own_store: Whether the store is the project's own.
+        traces: The traces as they were named on the command line.
+        need_contracts: Whether having no contract is an error rather than the beginning.
+        prune: Forget traces whose files are gone.
+        as_json: Print JSON.
+        show_report: Say where the report is.
+    """
     workspace = Workspace(project)
     loaded = workspace.load_contracts()
+    if not loaded.contracts and not need_contracts and not _broken(loaded):
+        return _only_look(workspace, traces, as_json=as_json)
     print_problems(loaded.problems)
     if not loaded.contracts:
         return EXIT_SETUP
@@ -172,20 +214,59 @@ def run(
         print_problems(inventory.problems)
         if inventory.problems and not any(True for _ in inventory.entries()):
             return EXIT_SETUP
+        _check_models(workspace, inventory, selection)
         done = _update(workspace, loaded, inventory, selection, report, own_store=own_store)
     current = read_current(workspace.store)
     standings = None if current is None else read_standings(workspace.store, current.edition)
     assert standings is not None  # _update publishes
-    _print(workspace, standings, done, as_json=as_json)
-    return _exit_code(standings, failed=bool(loaded.problems or inventory.problems))
+    _print(workspace, standings, done, as_json=as_json, show_report=show_report)
+    code = _exit_code(standings, failed=bool(loaded.problems or inventory.problems))
+    if code == EXIT_CLEAN and done.left_out:
+        code = EXIT_WARN
+    if code == EXIT_NOTHING and not as_json:
+        overview = look_around(workspace)
+        stdout().print("\nNo contract applied to any trace. What is there:\n")
+        print_overview(overview)
+        print_next_step(overview, traces)
+    return code
+
+
+def _check_models(workspace: Workspace, inventory: Inventory, selection: Selection) -> None:
+    known = {*all_models(inventory), *(model for _, model in list_partitions(workspace.store))}
+    problems = [
+        Problem(
+            f"there are no traces of a model {model}",
+            cure=did_you_mean(model, sorted(known)) or f"there are: {', '.join(sorted(known))}",
+        )
+        for model in sorted(selection.models - known)
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _broken(loaded: ContractSet) -> bool:
+    """Whether there are contract files that cannot be read, rather than none."""
+    return any(problem.line is not None or problem.key is not None for problem in loaded.problems)
+
+
+def _only_look(workspace: Workspace, traces: tuple[str, ...], *, as_json: bool) -> int:
+    with progress() as report:
+        overview = look_around(workspace, report)
+    print_overview(overview, as_json=as_json)
+    if not as_json:
+        print_next_step(overview, traces)
+    if not overview.traces:
+        return EXIT_SETUP
+    return EXIT_NOTHING
 
 
 @dataclasses.dataclass
 class Done:
-    """What it took: Dagster runs and the partitions they covered."""
+    """What it took: Dagster runs and the partitions they covered; whether traces were left."""
 
     runs: int = 0
     partitions: int = 0
+    left_out: bool = False
 
 
 def _update(
@@ -198,6 +279,7 @@ def _update(
     own_store: bool,
 ) -> Done:
     stale = stale_inputs(workspace, loaded, inventory, selection)
+    _announce(workspace, stale)
     for key in stale.remove:
         remove_partition(workspace, key)
     retire_contracts(workspace, stale.retired)
@@ -220,10 +302,10 @@ def _update(
             keys = graph.register(
                 all_models(inventory), [file.contract.id for file in loaded.contracts]
             )
-            runs, future = snapshot_runs(stale.build, keys, graph.first, graph.last)
+            runs, outside = snapshot_runs(stale.build, keys, graph.days.first, graph.days.last)
             print_problems(
-                [f"{key.model} has traces of {key.date}, a day still to come" for key in future],
-                "warning",
+                f"{key.model} has traces of {key.date}, more than a year ahead: not ingested"
+                for key in outside
             )
             for planned in (*contract_runs(stale.contracts, keys), *runs):
                 graph.execute(planned)
@@ -233,9 +315,26 @@ def _update(
                 graph.execute(planned)
             for planned in publication_runs(workspace):
                 graph.execute(planned)
+            models = {key.model for key in inventory.expected()}
+            graph.forget({key.model for key in stale.remove} - models, stale.retired)
         except RunFailedError as error:
             raise InputError(Problem(f"a run of the graph failed: {error}")) from error
-        return Done(graph.runs, graph.partitions)
+        return Done(graph.runs, graph.partitions, bool(outside))
+
+
+def _announce(workspace: Workspace, stale: StaleInputs) -> None:
+    """Say what will no longer be where it was: merged models, contracts that are gone."""
+    config = workspace.project.config
+    days = Counter(key.model for key in stale.remove)
+    for model, count in sorted(days.items()):
+        canonical = config.canonical_model(model)
+        if canonical != model:
+            print_problems(
+                [f"{model} counts as {canonical} now: {plural(count, 'day')} of traces merge"],
+                "note",
+            )
+    for contract_id in stale.retired:
+        print_problems([f"contract {contract_id} is gone: its runs are archived"], "note")
 
 
 def _anything_to_do(workspace: Workspace, stale: StaleInputs, selection: Selection) -> bool:
@@ -248,7 +347,9 @@ def _anything_to_do(workspace: Workspace, stale: StaleInputs, selection: Selecti
     )
 
 
-def _print(workspace: Workspace, standings: Standings, done: Done, *, as_json: bool) -> None:
+def _print(
+    workspace: Workspace, standings: Standings, done: Done, *, as_json: bool, show_report: bool
+) -> None:
     if as_json:
         click.echo(standings_json(standings).decode(), nl=False)
     else:
@@ -261,8 +362,9 @@ def _print(workspace: Workspace, standings: Standings, done: Done, *, as_json: b
         )
     else:
         console.print("Nothing was stale: no Dagster run, no file written.", soft_wrap=True)
-    page = workspace.store.path(report_path(standings.edition))
-    console.print(f"Report: {page}", soft_wrap=True)
+    if show_report:
+        page = workspace.store.path(report_path(standings.edition))
+        console.print(f"Report: {page}", soft_wrap=True)
 
 
 def _exit_code(standings: Standings, *, failed: bool) -> int:

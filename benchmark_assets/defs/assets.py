@@ -8,15 +8,14 @@ partition in it milliseconds) and does only what is stale, so running one again 
 cheap.
 """
 
-from collections.abc import Iterator, Mapping
-from datetime import date
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
 
 from benchmark_assets.adapters.editions import edition_folder, report_path
 from benchmark_assets.adapters.run_reader import read_runs
-from benchmark_assets.adapters.snapshot_files import SnapshotFooter
+from benchmark_assets.adapters.snapshot_files import SnapshotFooter, read_snapshots
 from benchmark_assets.adapters.store import contract_path, snapshot_path
 from benchmark_assets.defs import checks, partitions
 from benchmark_assets.defs.materialized import log_partition
@@ -34,7 +33,7 @@ from benchmark_assets.pipeline.cells import (
     read_state,
     write_contracts,
 )
-from benchmark_assets.pipeline.ingest import PartitionId, accounting, build_partitions
+from benchmark_assets.pipeline.ingest import PartitionId, build_partitions
 from benchmark_assets.pipeline.publish import publish, write_report
 from benchmark_assets.report.markdown import standings_markdown
 from benchmark_assets.report.text import format_percent
@@ -42,153 +41,178 @@ from benchmark_assets.report.text import format_percent
 GROUP = "benchmark"
 OWNERS = ["team:evaluation"]
 
+Events = Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]
+"""What a step yields. Steps over partitions log their events instead and end with `NONE`, since
+Dagster takes a step for one that yields only if it is a generator."""
 
-def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
-    """The graph's assets; `first_date` is the first day that can be a partition."""
-    snapshot_partitions = partitions.snapshots(first_date)
+NONE: tuple[dg.AssetCheckResult, ...] = ()
 
-    @dg.asset(
-        partitions_def=partitions.contracts,
+
+def _partitioned(
+    name: str,
+    partitions_def: dg.PartitionsDefinition[str],
+    description: str,
+    *,
+    kinds: set[str],
+    check_specs: list[dg.AssetCheckSpec],
+    deps: list[dg.AssetDep] | None = None,
+) -> Callable[[Callable[..., Events]], dg.AssetsDefinition]:
+    """An asset whose step logs its own materializations and check results, a partition each.
+
+    `can_subset` is what lets a step end without results of its own for asset and checks.
+    """
+    return dg.multi_asset(
+        name=name,
+        specs=[
+            dg.AssetSpec(
+                name,
+                deps=deps or [],
+                skippable=True,
+                group_name=GROUP,
+                kinds=kinds,
+                owners=OWNERS,
+                description=description,
+            )
+        ],
+        can_subset=True,
+        partitions_def=partitions_def,
         backfill_policy=dg.BackfillPolicy.single_run(),
-        output_required=False,
-        group_name=GROUP,
+        check_specs=check_specs,
+    )
+
+
+def build_assets(days: partitions.Span) -> list[dg.AssetsDefinition]:
+    """The graph's assets; `days` are those that can be partitions."""
+    snapshot_partitions = partitions.snapshots(days)
+
+    @_partitioned(
+        "contracts",
+        partitions.contracts,
+        "What each use case demands of a trace, as it was last read from its file.",
         kinds={"yaml"},
-        owners=OWNERS,
-        description="What each use case demands of a trace, as it was last read from its file.",
         check_specs=[
             checks.spec(
                 "contracts",
                 checks.CONTRACTS_VALID,
-                "Every contract file can be read as a contract.",
+                "The contract's file is there and can be read as a contract.",
+                partitions.contracts,
             )
         ],
     )
-    def contracts(
-        context: dg.AssetExecutionContext, bench: dg.ResourceParam[Bench]
-    ) -> Iterator[dg.AssetCheckResult]:
+    def contracts(context: dg.AssetExecutionContext, bench: dg.ResourceParam[Bench]) -> Events:
         loaded = bench.workspace.load_contracts()
         files = {file.contract.id: file for file in loaded.contracts}
         wanted = [unpartition_key(key) for key in context.partition_keys]
         write_contracts(bench.workspace, [files[i].contract for i in wanted if i in files])
         for key, contract_id in zip(context.partition_keys, wanted, strict=True):
             file = files.get(contract_id)
-            facts: dict[str, Any] = (
-                {"status": "there is no file for it any more"}
-                if file is None
-                else _contract_metadata(file.contract, str(file.path))
-            )
+            if file is None:
+                facts: dict[str, Any] = {"status": "no file can be read as this contract"}
+                findings = ["no file can be read as this contract", *map(str, loaded.problems)]
+            else:
+                facts, findings = _contract_metadata(file.contract, str(file.path)), []
             version = "gone" if file is None else file.contract.content_hash
-            log_partition(context, key, facts, version)
-        yield checks.result(
-            checks.CONTRACTS_VALID,
-            [str(problem) for problem in loaded.problems],
-            looked_at=len(files) + len(loaded.problems),
-            severity=dg.AssetCheckSeverity.ERROR,
-        )
+            log_partition(context, "contracts", key, facts, version)
+            checks.log_partition_check(
+                context, "contracts", checks.CONTRACTS_VALID, key, findings, looked_at=1
+            )
+        yield from NONE
 
-    @dg.asset(
-        partitions_def=snapshot_partitions,
-        backfill_policy=dg.BackfillPolicy.single_run(),
-        output_required=False,
-        group_name=GROUP,
+    @_partitioned(
+        "trace_snapshots",
+        snapshot_partitions,
+        "The traces of one day and model, normalised, with the hash of their bytes.",
         kinds={"parquet"},
-        owners=OWNERS,
-        description="The traces of one day and model, normalised, with the hash of their bytes.",
         check_specs=[
             checks.spec(
                 "trace_snapshots",
                 checks.ACCOUNTED,
-                "Traces in the files = traces stored + duplicates and unplaced traces reported.",
+                "Traces in the files = traces stored + duplicates reported. Until it holds, "
+                "nothing of this day is evaluated and the model's cells are withheld.",
+                snapshot_partitions,
                 blocking=True,
             ),
             checks.spec(
                 "trace_snapshots",
                 checks.NO_ERROR_SNAPSHOTS,
-                "Every record of the trace files can be read and placed.",
+                "Every trace of this day and model can be read and judged.",
+                snapshot_partitions,
             ),
         ],
     )
     def trace_snapshots(
         context: dg.AssetExecutionContext, bench: dg.ResourceParam[Bench]
-    ) -> Iterator[dg.AssetCheckResult]:
+    ) -> Events:
         keys = [PartitionId(*partitions.parts_of(key)) for key in context.partition_keys]
-        inventory = bench.sources()
-        footers, problems = build_partitions(bench.workspace, inventory, keys, bench.progress)
-        for problem in problems:
+        built = build_partitions(bench.workspace, bench.sources(), keys, bench.progress)
+        for problem in built.problems:
             bench.problems(str(problem))
         for key, partition in zip(keys, context.partition_keys, strict=True):
-            footer = footers.get(key)
+            footer = built.footers.get(key)
             version = "empty" if footer is None else footer.content
-            log_partition(context, partition, _snapshot_metadata(bench, key, footer), version)
-        traces = sum(footer.traces for footer in footers.values())
-        yield checks.result(
-            checks.ACCOUNTED,
-            accounting(inventory, footers),
-            looked_at=traces,
-            severity=dg.AssetCheckSeverity.ERROR,
-        )
-        yield checks.result(
-            checks.NO_ERROR_SNAPSHOTS,
-            [
-                *(str(problem) for problem in (*inventory.problems, *problems)),
-                *(
-                    f"{key.date} {key.model}: {footer.problems} of {footer.traces} traces"
-                    for key, footer in footers.items()
-                    if footer.problems
-                ),
-                *(entry.error for _, entry in inventory.entries() if entry.error is not None),
-                *(lost.reason for _, entry in inventory.entries() for lost in entry.unplaced),
-            ],
-            looked_at=traces,
-        )
+            facts = _snapshot_metadata(bench, key, footer)
+            log_partition(context, "trace_snapshots", partition, facts, version)
+            for name, findings, blocking in (
+                (checks.ACCOUNTED, _unaccounted(footer), True),
+                (checks.NO_ERROR_SNAPSHOTS, _unreadable(bench, footer), False),
+            ):
+                checks.log_partition_check(
+                    context,
+                    "trace_snapshots",
+                    name,
+                    partition,
+                    findings,
+                    looked_at=0 if footer is None else footer.found,
+                    blocking=blocking,
+                )
+        yield from NONE
 
-    @dg.asset(
-        partitions_def=partitions.cells,
-        backfill_policy=dg.BackfillPolicy.single_run(),
-        output_required=False,
+    @_partitioned(
+        "contract_evaluations",
+        partitions.cells,
+        "Every trace of one model judged by one contract, check by check.",
+        kinds={"parquet", "python"},
         deps=[
             dg.AssetDep(
-                contracts,
+                "contracts",
                 partition_mapping=dg.MultiToSingleDimensionPartitionMapping("contract"),
             ),
             dg.AssetDep(
-                trace_snapshots,
+                "trace_snapshots",
                 partition_mapping=dg.MultiPartitionMapping(
                     {"model": dg.DimensionPartitionMapping("model", dg.IdentityPartitionMapping())}
                 ),
             ),
         ],
-        group_name=GROUP,
-        kinds={"parquet", "python"},
-        owners=OWNERS,
-        description="Every trace of one model judged by one contract, check by check.",
         check_specs=[
             checks.spec(
                 "contract_evaluations",
                 checks.NO_ERROR_RUNS,
                 "Every run could be evaluated: no grader raised, no trace was incomplete.",
+                partitions.cells,
             )
         ],
     )
     def contract_evaluations(
         context: dg.AssetExecutionContext, bench: dg.ResourceParam[Bench]
-    ) -> Iterator[dg.AssetCheckResult]:
+    ) -> Events:
         wanted = [CellId(*partitions.parts_of(key)) for key in context.partition_keys]
         results = evaluate_cells(bench.workspace, wanted, bench.progress)
         rates = _cell_rates(bench, wanted)
         for cell, key in zip(wanted, context.partition_keys, strict=True):
-            facts = _cell_metadata(results[cell], rates.get(cell))
-            log_partition(context, key, facts, results[cell].version)
-        runs = sum(rate.counts.total for rate, _ in rates.values())
-        yield checks.result(
-            checks.NO_ERROR_RUNS,
-            [
-                f"{cell.model} under {cell.contract}: {rate.counts.error} error rows"
-                for cell, (rate, _) in sorted(rates.items())
-                if rate.counts.error
-            ],
-            looked_at=runs,
-        )
+            rate = rates.get(cell)
+            facts = _cell_metadata(results[cell], rate)
+            log_partition(context, "contract_evaluations", key, facts, results[cell].version)
+            errors = 0 if rate is None else rate[0].counts.error
+            checks.log_partition_check(
+                context,
+                "contract_evaluations",
+                checks.NO_ERROR_RUNS,
+                key,
+                [f"{errors} error rows"] if errors else [],
+                looked_at=0 if rate is None else rate[0].counts.total,
+            )
+        yield from NONE
 
     @dg.asset(
         deps=[contract_evaluations],
@@ -203,11 +227,14 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
                 "No cell is withheld: every cell was evaluated on the present snapshots.",
             ),
             checks.spec("leaderboard", checks.MATCHED, "Every contract judged at least one trace."),
+            checks.spec(
+                "leaderboard",
+                checks.FILES_READ,
+                "Every trace file can be read, and every trace in it placed.",
+            ),
         ],
     )
-    def leaderboard(
-        context: dg.AssetExecutionContext, bench: dg.ResourceParam[Bench]
-    ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
+    def leaderboard(context: dg.AssetExecutionContext, bench: dg.ResourceParam[Bench]) -> Events:
         published = publish(bench.workspace)
         standings = published.standings
         yield dg.MaterializeResult(
@@ -227,6 +254,11 @@ def build_assets(first_date: date) -> list[dg.AssetsDefinition]:
                 if not entry.runs
             ],
             looked_at=len(standings.contracts),
+        )
+        yield checks.result(
+            checks.FILES_READ,
+            [note.text for note in standings.notes if note.kind == "error"],
+            looked_at=standings.snapshots,
         )
 
     @dg.asset(
@@ -269,6 +301,20 @@ def _contract_metadata(contract: Contract, path: str) -> dict[str, Any]:
         "stored": contract_path(contract.id),
         "sha256": contract.content_hash,
     }
+
+
+def _unaccounted(footer: SnapshotFooter | None) -> list[str]:
+    return [] if footer is None or footer.shortfall is None else [footer.shortfall]
+
+
+def _unreadable(bench: Bench, footer: SnapshotFooter | None) -> list[str]:
+    if footer is None or not footer.problems:
+        return []
+    return [
+        f"trace {item.snapshot.trace_id}: {item.snapshot.problem}"
+        for item in read_snapshots(bench.workspace.store, footer.date, footer.model)
+        if item.snapshot.problem is not None
+    ]
 
 
 def _snapshot_metadata(

@@ -1,6 +1,6 @@
-"""What runs by itself: the nightly schedule, and the sensor that lets everything else follow.
+"""What runs by itself: the nightly schedule, and the sensors that let everything else follow.
 
-Belongs here: jobs, the schedule, the sensor. Does not belong here: deciding what is stale
+Belongs here: jobs, the schedule, the sensors. Does not belong here: deciding what is stale
 (`pipeline`) or packing it into runs (`plan`).
 
 The schedule ingests yesterday for every model, and the days before it that late data may
@@ -9,13 +9,16 @@ reach. What must follow is not guessed from events: the sensor plans from the st
 to exactly the cells they made stale, in a handful of runs.
 """
 
+import time
 from collections.abc import Sequence
 from datetime import UTC, date, timedelta
 
 import dagster as dg
+import msgspec
 from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition,
 )
+from dagster._utils.schedules import is_valid_cron_schedule
 
 from benchmark_assets.defs import partitions
 from benchmark_assets.defs.plan import (
@@ -24,11 +27,20 @@ from benchmark_assets.defs.plan import (
     cell_runs,
     contract_runs,
     publication_runs,
+    snapshot_runs,
 )
+from benchmark_assets.defs.processes import unfinished
 from benchmark_assets.defs.resources import Bench
-from benchmark_assets.model.identity import content_hash
-from benchmark_assets.pipeline.cells import stale_contracts
-from benchmark_assets.pipeline.plan import Selection, cells_to_evaluate
+from benchmark_assets.model.identity import content_hash, partition_key
+from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.pipeline.cells import retire_contracts, stale_contracts
+from benchmark_assets.pipeline.freshness import wanted_inputs
+from benchmark_assets.pipeline.ingest import (
+    remove_partition,
+    stale_partitions,
+    take_inventory,
+)
+from benchmark_assets.pipeline.plan import Selection, all_models, cells_to_evaluate
 
 JOBS: dict[tuple[str, ...], str] = {
     ("contracts",): "store_contracts",
@@ -39,13 +51,8 @@ JOBS: dict[tuple[str, ...], str] = {
 }
 """Which job runs which assets."""
 
-_UNFINISHED = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
+RETRY_SECONDS = 600
+"""How long a sensor waits before it asks again for runs that failed; doubled each time."""
 
 
 def build_jobs() -> list[UnresolvedAssetJobDefinition]:
@@ -56,21 +63,38 @@ def build_jobs() -> list[UnresolvedAssetJobDefinition]:
 def build_schedule(bench: Bench, first_date: date) -> dg.ScheduleDefinition:
     """The nightly schedule of a project whose first partition is `first_date`."""
     settings = bench.workspace.project.config.schedule
+    if not is_valid_cron_schedule(settings.cron):
+        problem = Problem(
+            f"'{settings.cron}' is no cron schedule",
+            file=None
+            if bench.workspace.project.file is None
+            else str(bench.workspace.project.file),
+            key="schedule.cron",
+            cure='write five fields, such as "0 3 * * *"',
+        )
+        raise InputError(problem)
 
     @dg.schedule(
         name="nightly",
         job_name=JOBS["trace_snapshots",],
         cron_schedule=settings.cron,
         execution_timezone=settings.timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
         description=(
             f"Ingests yesterday (UTC) for every model, and the {settings.lookback_days} days "
             "before it for late data; the follow_up sensor does the rest."
         ),
     )
     def nightly(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        models = context.instance.get_dynamic_partitions("model")
+        # A model that appeared since yesterday is ingested tonight and not tomorrow.
+        found = all_models(take_inventory(bench.workspace))
+        before = _keys(context.instance)
+        models = before.with_new(found, ()).models
+        if len(models) > len(before.models):
+            new = list(models[len(before.models) :])
+            context.instance.add_dynamic_partitions("model", new)
         if not models:
-            return dg.SkipReason("No model is known yet; `bench run` registers those it finds.")
+            return dg.SkipReason("The sources hold no traces of any model.")
         # Yesterday is a UTC day, as partitions are, whatever zone the schedule fires in.
         last = context.scheduled_execution_time.astimezone(UTC).date() - timedelta(days=1)
         first = max(last - timedelta(days=settings.lookback_days), first_date)
@@ -80,34 +104,80 @@ def build_schedule(bench: Bench, first_date: date) -> dg.ScheduleDefinition:
     return nightly
 
 
-def build_sensor(bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition]) -> dg.SensorDefinition:
-    """The sensor that requests what a changed store or contract makes stale."""
+def build_sensors(
+    bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition], days: partitions.Span
+) -> list[dg.SensorDefinition]:
+    """The sensors of a project whose partitions are `days`."""
+    return [_watch(bench, jobs, days), _follow_up(bench, jobs)]
 
+
+def _watch(
+    bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition], days: partitions.Span
+) -> dg.SensorDefinition:
+    @dg.sensor(
+        name="watch",
+        jobs=list(jobs),
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=(
+            "Looks at the sources: adds models that are new as partitions, and requests just the "
+            "partitions that new or changed trace files belong to."
+        ),
+    )
+    def watch(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        workspace = bench.workspace
+        inventory = take_inventory(workspace)
+        for problem in inventory.problems:
+            context.log.warning(str(problem))
+        build, remove = stale_partitions(workspace, inventory)
+        for key in remove:
+            remove_partition(workspace, key)
+        keys = _keys(context.instance)
+        known = keys.with_new(all_models(inventory), ())
+        last = max(days.last, date.fromisoformat(partitions.today()))
+        runs, outside = snapshot_runs(build, known, days.first, last)
+        if outside:
+            context.log.warning(
+                f"{len(outside)} partitions lie outside the graph's days, {days.first} to {last}; "
+                "reload the code location to include them."
+            )
+        reach = sorted(set(build) - set(outside))
+        if not runs and known.models == keys.models:
+            return dg.SkipReason("No new or changed trace files.")
+        wanted = inventory.expected()
+        state = repr([(key, sorted(wanted[key].items())) for key in reach])
+        return _result(context, [] if unfinished(context.instance) else runs, state, keys, known)
+
+    return watch
+
+
+def _follow_up(bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition]) -> dg.SensorDefinition:
     @dg.sensor(
         name="follow_up",
         jobs=list(jobs),
         minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
-            "Stores edited contracts, then evaluates exactly the stale cells, then publishes; "
-            "one kind at a time, while nothing else runs."
+            "Stores edited contracts and archives those that are gone, then evaluates exactly the "
+            "stale cells, then publishes: one kind at a time, while nothing else runs."
         ),
     )
     def follow_up(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        running = context.instance.get_runs_count(dg.RunsFilter(statuses=_UNFINISHED))
+        running = unfinished(context.instance)
         if running:
             return dg.SkipReason(f"{running} runs are not finished yet.")
         workspace = bench.workspace
-        changed, _ = stale_contracts(
-            workspace, [file.contract for file in workspace.load_contracts().contracts]
-        )
+        loaded = workspace.load_contracts()
+        changed, gone = stale_contracts(workspace, [file.contract for file in loaded.contracts])
+        if gone and not loaded.problems:
+            retire_contracts(workspace, gone)
+            for contract_id in gone:
+                context.instance.delete_dynamic_partition("contract", partition_key(contract_id))
         cells = {} if changed else cells_to_evaluate(workspace, Selection())
-        keys = Keys(
-            context.instance.get_dynamic_partitions("model"),
-            context.instance.get_dynamic_partitions("contract"),
-        )
+        keys = _keys(context.instance)
         known = keys.with_new(
             [cell.model for cell in cells],
-            [*(contract.id for contract in changed), *(cell.contract for cell in cells)],
+            [file.contract.id for file in loaded.contracts],
         )
         runs = (
             contract_runs([contract.id for contract in changed], known)
@@ -117,19 +187,61 @@ def build_sensor(bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition]) -> 
         if not runs:
             return dg.SkipReason("Everything is up to date.")
         state = repr((sorted(c.content_hash for c in changed), sorted(cells.items())))
-        return dg.SensorResult(
-            run_requests=[_request(run, state) for run in runs],
-            dynamic_partitions_requests=[
-                request
-                for request in (
-                    _additions(partitions.models, keys.models, known.models),
-                    _additions(partitions.contracts, keys.contracts, known.contracts),
-                )
-                if request is not None
-            ],
-        )
+        return _result(context, runs, state + wanted_inputs(workspace), keys, known)
 
     return follow_up
+
+
+def _keys(instance: dg.DagsterInstance) -> Keys:
+    return Keys(
+        instance.get_dynamic_partitions("model"), instance.get_dynamic_partitions("contract")
+    )
+
+
+class _Requested(msgspec.Struct, frozen=True):
+    """A sensor's cursor: the stale state it last asked runs for, when, and how often."""
+
+    state: str
+    at: float
+    tries: int
+
+
+def _result(
+    context: dg.SensorEvaluationContext,
+    runs: Sequence[PlannedRun],
+    state: str,
+    before: Keys,
+    after: Keys,
+) -> dg.SensorResult | dg.SkipReason:
+    """Request runs, but not again and again for a state that they did not mend.
+
+    A run key would remember a state for good, and a contract that is edited back and forth comes
+    back to the same state. The cursor remembers the last one only.
+    """
+    requests = (
+        _additions(partitions.models, before.models, after.models),
+        _additions(partitions.contracts, before.contracts, after.contracts),
+    )
+    additions = [request for request in requests if request is not None]
+    if not runs:
+        return dg.SensorResult(dynamic_partitions_requests=additions)
+    now, tries = time.time(), 1
+    digest = content_hash(state, repr([(run.assets, run.tags()) for run in runs]))
+    if context.cursor:
+        last = msgspec.json.decode(context.cursor, type=_Requested)
+        if last.state == digest:
+            wait = RETRY_SECONDS * 2 ** (last.tries - 1)
+            if now < last.at + wait:
+                return dg.SkipReason(
+                    f"Requested {last.tries} times already and still stale: look at the runs that "
+                    f"failed. It is tried again after {wait // 60} minutes."
+                )
+            tries = last.tries + 1
+    return dg.SensorResult(
+        run_requests=[dg.RunRequest(job_name=JOBS[run.assets], tags=run.tags()) for run in runs],
+        dynamic_partitions_requests=additions,
+        cursor=msgspec.json.encode(_Requested(digest, now, tries)).decode(),
+    )
 
 
 def _additions(
@@ -137,9 +249,3 @@ def _additions(
 ) -> dg.AddDynamicPartitionsRequest | None:
     new = list(after[len(before) :])
     return definition.build_add_request(new) if new else None
-
-
-def _request(run: PlannedRun, state: str) -> dg.RunRequest:
-    """The same stale state is requested once: a run that failed is not started again and again."""
-    key = content_hash(*run.assets, repr(sorted(run.tags().items())), state)[:32]
-    return dg.RunRequest(run_key=key, job_name=JOBS[run.assets], tags=run.tags())

@@ -11,7 +11,7 @@ import dagster as dg
 from benchmark_assets.adapters.store import SNAPSHOTS, Store
 from benchmark_assets.defs import partitions
 from benchmark_assets.defs.assets import build_assets
-from benchmark_assets.defs.automation import build_jobs, build_schedule, build_sensor
+from benchmark_assets.defs.automation import build_jobs, build_schedule, build_sensors
 from benchmark_assets.defs.resources import Bench
 
 
@@ -26,6 +26,11 @@ def first_partition(bench: Bench, dates: list[str]) -> date:
     if configured is not None:
         days.append(configured)
     return min(days, default=date.fromisoformat(partitions.today()).replace(month=1, day=1))
+
+
+def partition_days(bench: Bench, dates: list[str]) -> partitions.Span:
+    """The days that are partitions, by the settings and the days that there is data of."""
+    return partitions.span(first_partition(bench, dates), dates)
 
 
 def stored_dates(store: Store) -> list[str]:
@@ -43,12 +48,12 @@ def build_definitions(bench: Bench, dates: list[str] | None = None) -> dg.Defini
             the store.
     """
     known = stored_dates(bench.workspace.store) if dates is None else dates
-    first = first_partition(bench, known)
+    days = partition_days(bench, known)
     jobs = build_jobs()
     return dg.Definitions(
-        assets=build_assets(first),
+        assets=build_assets(days),
         jobs=jobs,
-        schedules=[build_schedule(bench, first)],
-        sensors=[build_sensor(bench, jobs)],
+        schedules=[build_schedule(bench, days.first)],
+        sensors=build_sensors(bench, jobs, days),
         resources={"bench": bench},
     )

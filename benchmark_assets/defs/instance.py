@@ -19,6 +19,7 @@ import yaml
 from dagster._core.instance.ref import InstanceRef
 
 from benchmark_assets.adapters.project_file import Project
+from benchmark_assets.model.problem import InputError, Problem
 
 _PRIVATE: dict[str, Any] = {"telemetry": {"enabled": False}, "nux": {"enabled": False}}
 
@@ -48,6 +49,14 @@ def open_instance(project: Project, *, own_store: bool) -> dg.DagsterInstance:
     if own_store and os.environ.get("DAGSTER_HOME"):
         return dg.DagsterInstance.get()
     folder = instance_folder(project, own_store=own_store)
+    if any(character in str(folder) for character in "?#%"):
+        # They would end the path in the SQLite address that Dagster makes of it.
+        problem = Problem(
+            "Dagster cannot keep its history below a path with ? # or %",
+            file=str(folder),
+            cure="name another --store, or set DAGSTER_HOME for the project's own",
+        )
+        raise InputError(problem)
     folder.mkdir(parents=True, exist_ok=True)
     overrides: dict[str, Any] = {}
     config = folder / "dagster.yaml"

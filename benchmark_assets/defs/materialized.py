@@ -20,6 +20,7 @@ DIMENSION = "dagster/partition/"
 
 def log_partition(
     context: dg.AssetExecutionContext,
+    asset: str,
     key: str,
     metadata: Mapping[str, Any],
     version: str,
@@ -28,6 +29,7 @@ def log_partition(
 
     Args:
         context: The step's.
+        asset: The asset.
         key: The partition's key as Dagster gave it.
         metadata: Facts about this partition.
         version: Its data version: the hash of its content.
@@ -37,6 +39,6 @@ def log_partition(
         tags |= {f"{DIMENSION}{name}": part for name, part in key.keys_by_dimension.items()}
     context.log_event(
         dg.AssetMaterialization(
-            asset_key=context.asset_key, partition=key, metadata=metadata, tags=tags
+            asset_key=dg.AssetKey(asset), partition=key, metadata=metadata, tags=tags
         )
     )

@@ -9,7 +9,7 @@ The date lives where new data arrives; evaluations are the matrix people read, c
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 import dagster as dg
@@ -21,14 +21,37 @@ contracts = dg.DynamicPartitionsDefinition(name="contract")
 cells = dg.MultiPartitionsDefinition({"contract": contracts, "model": models})
 
 
-def dates(first: date) -> dg.DailyPartitionsDefinition:
-    """UTC days from the first to today: a trace of today has its partition already."""
-    return dg.DailyPartitionsDefinition(start_date=first.isoformat(), end_offset=1)
+AHEAD_DAYS = 366
+"""How far ahead of the clock a trace's day may be: clocks are wrong by hours, or by a whole
+year; anything beyond is no date, and would make partitions without end."""
 
 
-def snapshots(first: date) -> dg.MultiPartitionsDefinition:
+class Span(NamedTuple):
+    """The days that are partitions, both included."""
+
+    first: date
+    last: date
+
+
+def span(first: date, days: Iterable[str]) -> Span:
+    """From the first day to today, or to the last day that there is data of, if that is later."""
+    now = date.fromisoformat(today())
+    limit = now + timedelta(days=AHEAD_DAYS)
+    known = [day for day in map(date.fromisoformat, days) if day <= limit]
+    return Span(first, max([now, *known]))
+
+
+def dates(days: Span) -> dg.DailyPartitionsDefinition:
+    """UTC days; a trace of today has its partition already."""
+    ahead = (days.last - date.fromisoformat(today())).days
+    return dg.DailyPartitionsDefinition(
+        start_date=days.first.isoformat(), end_offset=1 + max(ahead, 0)
+    )
+
+
+def snapshots(days: Span) -> dg.MultiPartitionsDefinition:
     """Dates × models."""
-    return dg.MultiPartitionsDefinition({"date": dates(first), "model": models})
+    return dg.MultiPartitionsDefinition({"date": dates(days), "model": models})
 
 
 def key_of(first: str, second: str) -> str:

@@ -59,13 +59,13 @@ def contract_runs(changed: Iterable[str], keys: Keys) -> list[PlannedRun]:
 def snapshot_runs(
     build: Collection[PartitionId], keys: Keys, first: date, last: date
 ) -> tuple[list[PlannedRun], list[PartitionId]]:
-    """Runs that build snapshots, and partitions that cannot be run: days after `last`."""
-    future = {key for key in build if key.date > last.isoformat()}
+    """Runs that build snapshots, and those of `build` that are no partitions by their day."""
+    outside = {key for key in build if not first.isoformat() <= key.date <= last.isoformat()}
     days = (last - first).days + 1
     order = [(first + timedelta(days=n)).isoformat() for n in range(days)]
-    wanted = {(key.date, partition_key(key.model)) for key in build if key not in future}
+    wanted = {(key.date, partition_key(key.model)) for key in build if key not in outside}
     found = partitions.rectangles(wanted, order, keys.models)
-    return [PlannedRun(("trace_snapshots",), r) for r in found], sorted(future)
+    return [PlannedRun(("trace_snapshots",), r) for r in found], sorted(outside)
 
 
 def cell_runs(cells: Collection[CellId], keys: Keys) -> list[PlannedRun]:

@@ -11,16 +11,16 @@ import logging
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import date
 
 import dagster as dg
 
-from benchmark_assets.defs import partitions
 from benchmark_assets.defs.automation import JOBS
-from benchmark_assets.defs.build import build_definitions, first_partition
+from benchmark_assets.defs.build import build_definitions, partition_days
 from benchmark_assets.defs.instance import open_instance
 from benchmark_assets.defs.plan import Keys, PlannedRun
+from benchmark_assets.defs.processes import this_process, unfinished
 from benchmark_assets.defs.resources import Bench
+from benchmark_assets.model.identity import partition_key
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -34,15 +34,10 @@ class Graph:
 
     def __init__(self, bench: Bench, instance: dg.DagsterInstance, dates: list[str]) -> None:
         self.instance = instance
-        self.first = first_partition(bench, dates)
+        self.days = partition_days(bench, dates)
         self._definitions = build_definitions(bench, dates)
         self.runs = 0
         self.partitions = 0
-
-    @property
-    def last(self) -> date:
-        """The last day that has a partition."""
-        return date.fromisoformat(partitions.today())
 
     def register(self, models: Iterable[str], contracts: Iterable[str]) -> Keys:
         """Make sure that models and contracts are partitions; return all there are, in order."""
@@ -60,6 +55,13 @@ class Graph:
                 self.instance.add_dynamic_partitions(name, added)
         return after
 
+    def forget(self, models: Iterable[str], contracts: Iterable[str]) -> None:
+        """Drop partitions that stand for nothing any more; their history stays in Dagster."""
+        for name, gone in (("model", models), ("contract", contracts)):
+            for key in map(partition_key, gone):
+                if self.instance.has_dynamic_partition(name, key):
+                    self.instance.delete_dynamic_partition(name, key)
+
     def execute(self, run: PlannedRun) -> None:
         """Execute one run.
 
@@ -69,7 +71,7 @@ class Graph:
         job = self._definitions.resolve_job_def(JOBS[run.assets])
         result = job.execute_in_process(
             instance=self.instance,
-            tags=run.tags(),
+            tags={**run.tags(), **this_process()},
             run_config=_QUIET,
             raise_on_error=False,
         )
@@ -98,4 +100,5 @@ def open_graph(bench: Bench, dates: list[str], *, own_store: bool) -> Iterator[G
         logging.getLogger("dagster").setLevel(logging.CRITICAL)
         instance = open_instance(bench.workspace.project, own_store=own_store)
         with instance:
+            unfinished(instance)  # buries runs of killed processes
             yield Graph(bench, instance, dates)

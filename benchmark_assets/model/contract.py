@@ -10,9 +10,12 @@ misspelt `forbiden:` that is silently ignored is a check that never runs.
 
 from __future__ import annotations
 
+import difflib
 import re
 from functools import cached_property
+from math import isfinite
 from typing import Annotated, Any, Literal
+from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -60,7 +63,40 @@ def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
         ) from error
+    _check_references(schema, schema)
     return schema
+
+
+def _check_references(part: Any, schema: dict[str, Any]) -> None:
+    """Refuse references that lead nowhere: found when the contract loads, not at night."""
+    if isinstance(part, list):
+        for item in part:
+            _check_references(item, schema)
+    if not isinstance(part, dict):
+        return
+    reference = part.get("$ref")
+    if isinstance(reference, str) and not _leads_somewhere(reference, schema):
+        raise ValueError(f"has a $ref that leads nowhere in this schema: {reference}")
+    for key, item in part.items():
+        if key not in ("const", "enum", "default", "examples"):
+            _check_references(item, schema)
+
+
+def _leads_somewhere(reference: str, schema: dict[str, Any]) -> bool:
+    if reference == "#":
+        return True
+    if not reference.startswith("#/"):
+        return False
+    target: Any = schema
+    for step in reference[2:].split("/"):
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(target, list) and name.isdigit() and int(name) < len(target):
+            target = target[int(name)]
+        elif isinstance(target, dict) and name in target:
+            target = target[name]
+        else:
+            return False
+    return True
 
 
 def _visible(text: str) -> str:
@@ -183,7 +219,20 @@ def _check_matchers(value: Any, path: str) -> list[str]:
     if not isinstance(value, dict):
         return []
     names = [key for key in value if key in MATCHERS]
-    if not names or not set(value) <= {*MATCHERS, "tol"}:
+    unknown = sorted(key for key in value if key not in (*MATCHERS, "tol"))
+    if names and unknown:
+        return [
+            f"{path}: {', '.join(unknown)} beside {', '.join(names)}: no matcher has that key; "
+            "for an object that only looks like one write {literal: …}"
+        ]
+    if len(value) == 1 and unknown:
+        near = difflib.get_close_matches(unknown[0], MATCHERS, n=1, cutoff=0.8)
+        if near:
+            return [
+                f"{path}: did you mean the matcher '{near[0]}'? For an object with the key "
+                f"'{unknown[0]}' write {{literal: …}}"
+            ]
+    if not names:
         return [
             problem
             for key, item in value.items()
@@ -220,7 +269,7 @@ def _check_operand(name: str, value: dict[str, Any], path: str) -> list[str]:
         )
         return (
             []
-            if numbers and tol >= 0
+            if numbers and tol >= 0 and all(map(isfinite, (operand, tol)))
             else [f"{path}: approx and tol are numbers, tol not negative"]
         )
     if name == "sha256":
@@ -260,7 +309,9 @@ class CallRule(Section):
         if self.max is not None and self.max < self.min:
             problems.append(f"max {self.max} is below min {self.min}")
         # A validator of `args` alone would put `args` twice into the place that is reported.
-        problems += _check_matchers(self.args, "args")
+        problems += [
+            p for key, value in self.args.items() for p in _check_matchers(value, f"args.{key}")
+        ]
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -303,6 +354,13 @@ class Trajectory(Section):
             raise ValueError("extra: reads_only needs `writes`, the tools that change the world")
         if "order" in self.model_fields_set and not self.allowed_paths:
             raise ValueError("order says how allowed_paths fit, and there are none")
+        if self.extra == "allow":
+            for index, rule in enumerate(self.calls):
+                if rule.min == 0 and rule.max is None:
+                    raise ValueError(
+                        f"calls[{index}] demands nothing: min is 0, there is no max, and extra "
+                        "allows anything"
+                    )
         if not self.allowed_paths and not self.calls and self.extra == "allow":
             raise ValueError("demands nothing: give allowed_paths, calls or extra")
         return self

@@ -11,7 +11,7 @@ from datetime import date
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from benchmark_assets.model.contract import Names, NonEmpty, Section
 
@@ -26,7 +26,13 @@ def _date(value: Any) -> Any:
     return value
 
 
-Day = Annotated[date, BeforeValidator(_date)]
+def _possible(day: date) -> date:
+    if day.year < 1970:
+        raise ValueError("no agent ran before 1970")
+    return day
+
+
+Day = Annotated[date, BeforeValidator(_date), AfterValidator(_possible)]
 
 
 class FileSource(Section):

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from benchmark_assets.adapters.run_files import (
     Evaluated,
     MonthKeys,
-    list_run_files,
-    read_month_keys,
+    list_months,
     update_month,
 )
 from benchmark_assets.adapters.snapshot_files import (
@@ -29,11 +29,13 @@ from benchmark_assets.adapters.snapshot_files import (
     read_snapshots,
 )
 from benchmark_assets.adapters.sources import Progress, quiet
-from benchmark_assets.adapters.store import Store, snapshot_path
+from benchmark_assets.adapters.store import ARCHIVE, Store, archive_path, snapshot_path
 from benchmark_assets.adapters.stored_contracts import (
+    archive_contract,
+    archived_files,
+    read_archived,
     read_contract,
     read_contracts,
-    remove_contract,
     store_contract,
 )
 from benchmark_assets.model.contract import Contract
@@ -85,21 +87,55 @@ def stale_contracts(
 
 
 def write_contracts(workspace: Workspace, contracts: Iterable[Contract]) -> int:
-    """Put contracts into the store; returns how many it did not have like that."""
-    return sum(store_contract(workspace.store, contract) for contract in contracts)
+    """Put contracts into the store; returns how many it did not have like that.
+
+    One that comes back is evaluated anew; what was archived of it goes.
+    """
+    store, written = workspace.store, 0
+    for contract in contracts:
+        written += store_contract(store, contract)
+        for path in archived_files(store, contract.id):
+            store.remove(path)
+    return written
 
 
 def retire_contracts(workspace: Workspace, ids: Iterable[str]) -> int:
-    """Remove contracts that no longer exist, and their runs; returns how many runs' files went."""
-    gone = set(ids)
-    for contract_id in gone:
-        remove_contract(workspace.store, contract_id)
-    removed = 0
-    for path in list_run_files(workspace.store):
-        month = read_month_keys(workspace.store, path)
-        if month is not None and month.contract in gone:
-            removed += workspace.store.remove(path)
-    return removed
+    """Archive contracts that no longer exist, with their runs; returns how many runs moved.
+
+    What was once published can still be looked up; nothing of it counts any more.
+    """
+    store, gone = workspace.store, set(ids)
+    moved = 0
+    if gone:
+        for path, month in list_months(store).items():
+            if month.contract in gone and store.move(path, archive_path(path)):
+                moved += month.runs
+    for contract_id in sorted(gone):
+        archive_contract(store, contract_id)
+    return moved
+
+
+class Archived(NamedTuple):
+    """A contract that is gone: its id and label, how many runs of how many models it had."""
+
+    contract: str
+    label: str
+    runs: int
+    models: int
+
+
+def archived_contracts(store: Store) -> list[Archived]:
+    """The contracts that are gone, sorted by id."""
+    months = list_months(store, ARCHIVE).values()
+    return [
+        Archived(
+            contract.id,
+            contract.label,
+            sum(month.runs for month in months if month.contract == contract.id),
+            len({month.model for month in months if month.contract == contract.id}),
+        )
+        for contract in read_archived(store).values()
+    ]
 
 
 @dataclass(frozen=True)
@@ -122,12 +158,14 @@ class RunState:
         contents: (date, model) → content hash of the snapshots there.
         months: The month files there are.
         expected: cell → date → key, as it should be.
+        blocked: (date, model) whose traces do not add up: not evaluated until they do.
     """
 
     contracts: dict[str, Contract]
     contents: dict[tuple[str, str], str]
     months: dict[str, MonthKeys]
     expected: dict[CellId, dict[str, str]]
+    blocked: tuple[tuple[str, str], ...] = ()
 
     def stored(self) -> dict[CellId, dict[str, str]]:
         """Cell → date → key, as it is."""
@@ -140,19 +178,16 @@ class RunState:
 def read_state(store: Store, config: ProjectConfig) -> RunState:
     """Read every footer: what there is, and by that what there should be."""
     contracts = read_contracts(store)
-    contents = {key: footer.content for key, footer in list_partitions(store).items()}
-    months = {}
-    for path in list_run_files(store):
-        keys = read_month_keys(store, path)
-        if keys is not None:
-            months[path] = keys
+    partitions = list_partitions(store)
+    contents = {key: footer.content for key, footer in partitions.items() if footer.accounted}
+    blocked = tuple(key for key, footer in partitions.items() if not footer.accounted)
     expected: dict[CellId, dict[str, str]] = defaultdict(dict)
     for (date, model), content in contents.items():
         prices = price_hash(config.models.get(model))
         for contract in contracts.values():
             cell = CellId(contract.id, model)
             expected[cell][date] = date_key(content, contract.content_hash, prices)
-    return RunState(contracts, contents, months, dict(expected))
+    return RunState(contracts, contents, list_months(store), dict(expected), blocked)
 
 
 def stale_cells(state: RunState) -> StaleCells:
@@ -268,13 +303,19 @@ def _commit(
     month: str,
     items: Mapping[str, Evaluated | None],
 ) -> bool:
+    prices = price_hash(config.models.get(cell.model))
+
+    @cache  # asked first under the lock: one look for all dates of the file
+    def contract_hash() -> str | None:
+        contract = read_contract(store, cell.contract)
+        return None if contract is None else contract.content_hash
+
     def current_key(date: str) -> str | None:
         footer = read_partition_footer(store, snapshot_path(date, cell.model))
-        contract = read_contract(store, cell.contract)
-        if footer is None or contract is None:
+        contract = contract_hash()
+        if footer is None or not footer.accounted or contract is None:
             return None
-        prices = price_hash(config.models.get(cell.model))
-        return date_key(footer.content, contract.content_hash, prices)
+        return date_key(footer.content, contract, prices)
 
     return update_month(store, cell.contract, cell.model, month, items, current_key)
 

@@ -7,25 +7,39 @@ done must not wait for pandas.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from benchmark_assets.adapters.editions import read_current, read_standings, report_path
 from benchmark_assets.adapters.snapshot_files import list_partitions
 from benchmark_assets.adapters.source_index import list_sources, read_index
 from benchmark_assets.adapters.store import Store
 from benchmark_assets.leaderboard import LEADERBOARD_VERSION
 from benchmark_assets.model.identity import canonical_json, content_hash
+from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.standings import SourceNote
-from benchmark_assets.pipeline.cells import RunState, read_state, stale_cells
+from benchmark_assets.pipeline.cells import RunState, archived_contracts, read_state, stale_cells
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report import REPORT_VERSION
 from benchmark_assets.scoring.evaluate import ENGINE_VERSION
 
 
-def input_notes(store: Store) -> list[SourceNote]:
+def input_notes(store: Store, config: ProjectConfig) -> list[SourceNote]:
     """What readers of a leaderboard must know about its inputs."""
     notes = []
+    configured = {source.name for source in config.sources}
+    stored = set(list_partitions(store))
+    waiting: Counter[tuple[str, str]] = Counter()
     for name in list_sources(store):
-        for entry in read_index(store, name).values():
+        index = read_index(store, name)
+        if name not in configured:
+            traces = sum(entry.traces for entry in index.values())
+            text = f"{name} is no source any more; its {traces} traces still count (see --prune)"
+            notes.append(SourceNote(kind="warning", text=text))
+        for entry in index.values():
             where = f"{name}/{entry.path}"
+            for part in entry.partitions:
+                if (part.date, part.model) not in stored:
+                    waiting[part.date, part.model] += part.traces
             if entry.status == "unreadable":
                 notes.append(SourceNote(kind="error", text=f"{name}: {entry.error}"))
             elif entry.status == "vanished":
@@ -35,10 +49,22 @@ def input_notes(store: Store) -> list[SourceNote]:
                 SourceNote(kind="error", text=f"trace {lost.trace_id}: {lost.reason}")
                 for lost in entry.unplaced
             ]
+    notes += [
+        SourceNote(kind="warning", text=f"{count} traces of {model} on {date} are not ingested")
+        for (date, model), count in sorted(waiting.items())
+    ]
     for footer in list_partitions(store).values():
         notes += [
             SourceNote(kind="warning", text=f"duplicate {text}") for text in footer.duplicates
         ]
+    notes += [
+        SourceNote(
+            kind="warning",
+            text=f"contract {gone.contract} ({gone.label}) is gone: {gone.runs} runs of "
+            f"{gone.models} models are archived and count no more",
+        )
+        for gone in archived_contracts(store)
+    ]
     return notes
 
 
@@ -68,8 +94,15 @@ def leaderboard_is_current(workspace: Workspace) -> bool:
     current = read_current(store)
     if current is None or read_standings(store, current.edition) is None:
         return False
-    state = read_state(store, workspace.project.config)
-    return current.inputs == inputs_hash(state, input_notes(store))
+    return current.inputs == wanted_inputs(workspace)
+
+
+def wanted_inputs(workspace: Workspace) -> str:
+    """The hash of the inputs that publishing now would have."""
+    store = workspace.store
+    return inputs_hash(
+        read_state(store, workspace.project.config), input_notes(store, workspace.project.config)
+    )
 
 
 def report_is_current(workspace: Workspace) -> bool:

@@ -11,7 +11,7 @@ the ones its footer names. Nothing else is asked: not when it was built, or by w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -73,6 +73,14 @@ class Inventory:
                 inputs[key][f"{name}/{entry.path}"] = entry.input_hash
         return dict(sorted(inputs.items()))
 
+    def found(self) -> dict[PartitionId, int]:
+        """How many traces the files hold for each partition."""
+        counts: dict[PartitionId, int] = defaultdict(int)
+        for _, entry in self.entries():
+            for part in entry.partitions:
+                counts[PartitionId(part.date, part.model)] += part.traces
+        return dict(counts)
+
 
 def take_inventory(
     workspace: Workspace, *, prune: bool = False, progress: Progress = quiet
@@ -109,15 +117,30 @@ def stale_partitions(
     workspace: Workspace, inventory: Inventory
 ) -> tuple[list[PartitionId], list[PartitionId]]:
     """Partitions to build, and partitions to remove because no file holds traces for them."""
-    expected = inventory.expected()
+    expected, counts = inventory.expected(), inventory.found()
     stored = list_partitions(workspace.store)
     build = [
         key
         for key, inputs in expected.items()
-        if (footer := stored.get(key)) is None or footer.inputs != inputs
+        if (footer := stored.get(key)) is None
+        or (footer.inputs, footer.found) != (inputs, counts[key])
     ]
     remove = [PartitionId(*key) for key in stored if key not in expected]
     return build, remove
+
+
+class Built(NamedTuple):
+    """What building partitions gave.
+
+    Attributes:
+        footers: Footer of each partition that is now up to date, built or found so.
+        problems: What went wrong without stopping anything else.
+        written: Partitions that had to be built.
+    """
+
+    footers: dict[PartitionId, SnapshotFooter]
+    problems: list[Problem]
+    written: int
 
 
 def build_partitions(
@@ -125,52 +148,79 @@ def build_partitions(
     inventory: Inventory,
     wanted: Collection[PartitionId],
     progress: Progress = quiet,
-) -> tuple[dict[PartitionId, SnapshotFooter], list[Problem]]:
-    """Build partitions; each file is parsed once whatever the number of its partitions.
+) -> Built:
+    """Build those of the wanted partitions that are stale.
+
+    Each file is parsed once whatever the number of its partitions, and a partition is written
+    as soon as its last file was, so that memory holds what is open and not all of history.
 
     A file that changed since the inventory leaves its partitions as they were and is
     reported; the next run sees the new content.
-
-    Returns:
-        Footer of each partition that was built, and what went wrong.
     """
-    expected = inventory.expected()
-    wanted_set = {key for key in wanted if key in expected}
-    retained = _Retained(workspace)
-    found: dict[PartitionId, list[SourcedSnapshot]] = defaultdict(list)
-    failed: set[PartitionId] = set()
-    problems: list[Problem] = []
-    for source, entry in inventory.entries():
-        keys = {PartitionId(part.date, part.model) for part in entry.partitions} & wanted_set
-        if not keys:
-            continue
-        state = inventory.states.get(source)
-        if state is None or entry.status == "vanished":
-            for key in keys:
-                found[key] += retained.take(key, source, entry.path)
-            continue
-        try:
-            for snapshot in read_file(state, entry.path, workspace.project.config):
-                day = day_of(snapshot)
-                if day is not None and snapshot.model is not None:
-                    key = PartitionId(day, snapshot.model)
-                    if key in keys:
-                        found[key].append(SourcedSnapshot(source, snapshot, entry.path))
-        except InputError as error:
-            problems += error.problems
-            failed |= keys
-        state.cache.pop(entry.path, None)
-    footers = {}
-    for number, key in enumerate(sorted(wanted_set - failed)):
-        progress("writing snapshots", number, len(wanted_set))
-        partition = assemble(found.pop(key, []), retained.duplicates.pop(key, ()))
-        footers[key] = write_partition(
-            workspace.store, key.date, key.model, partition, expected[key]
-        )
+    store = workspace.store
+    expected, counts = inventory.expected(), inventory.found()
+    footers: dict[PartitionId, SnapshotFooter] = {}
+    open_keys: set[PartitionId] = set()
     for key in wanted:
         if key not in expected:
             remove_partition(workspace, key)
-    return footers, problems
+            continue
+        footer = read_partition_footer(store, snapshot_path(*key))
+        if footer is not None and (footer.inputs, footer.found) == (expected[key], counts[key]):
+            footers[key] = footer
+        else:
+            open_keys.add(key)
+    retained = _Retained(workspace)
+    collected: dict[PartitionId, list[SourcedSnapshot]] = {key: [] for key in open_keys}
+    files_left = {key: len(expected[key]) for key in open_keys}
+    problems: list[Problem] = []
+    total = len(open_keys)
+    for source, entry in inventory.entries():
+        keys = {PartitionId(part.date, part.model) for part in entry.partitions} & open_keys
+        if not keys:
+            continue
+        try:
+            for key, item in _traces_of(workspace, inventory, retained, source, entry, keys):
+                collected[key].append(item)
+        except InputError as error:
+            problems += error.problems
+            open_keys -= keys
+            continue
+        for key in sorted(keys):
+            files_left[key] -= 1
+            if files_left[key]:
+                continue
+            progress("writing snapshots", total - len(open_keys), total)
+            open_keys.remove(key)
+            partition = assemble(collected.pop(key), retained.duplicates.pop(key, ()))
+            footers[key] = write_partition(
+                store, key.date, key.model, partition, expected[key], counts[key]
+            )
+    return Built(dict(sorted(footers.items())), problems, total)
+
+
+def _traces_of(
+    workspace: Workspace,
+    inventory: Inventory,
+    retained: _Retained,
+    source: str,
+    entry: FileEntry,
+    keys: Collection[PartitionId],
+) -> Iterator[tuple[PartitionId, SourcedSnapshot]]:
+    """The traces of one file that belong to some partitions."""
+    state = inventory.states.get(source)
+    if state is None or entry.status == "vanished":
+        for key in sorted(keys):
+            for item in retained.take(key, source, entry.path):
+                yield key, item
+        return
+    for snapshot in read_file(state, entry.path, workspace.project.config):
+        day = day_of(snapshot)
+        if day is not None and snapshot.model is not None:
+            key = PartitionId(day, snapshot.model)
+            if key in keys:
+                yield key, SourcedSnapshot(source, snapshot, entry.path)
+    state.cache.pop(entry.path, None)
 
 
 def remove_partition(workspace: Workspace, key: PartitionId) -> bool:
@@ -198,24 +248,3 @@ class _Retained:
         if footer is not None:
             self.duplicates[key] += duplicates_in(footer, source, file)
         return [item for item in self._rows[key] if (item.source, item.file) == (source, file)]
-
-
-def accounting(inventory: Inventory, footers: Mapping[PartitionId, SnapshotFooter]) -> list[str]:
-    """Check that every trace found is stored or reported; returns what does not add up."""
-    faults = []
-    for key, inputs in inventory.expected().items():
-        footer = footers.get(key)
-        if footer is None or footer.inputs != inputs:
-            continue
-        found = sum(
-            part.traces
-            for _, entry in inventory.entries()
-            for part in entry.partitions
-            if (part.date, part.model) == key
-        )
-        if found != footer.traces + len(footer.duplicates):
-            faults.append(
-                f"{key.date} {key.model}: {found} traces in the files, {footer.traces} stored "
-                f"and {len(footer.duplicates)} duplicates reported"
-            )
-    return faults

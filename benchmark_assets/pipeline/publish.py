@@ -7,8 +7,10 @@ changed. Does not belong here: the figures (`leaderboard`) and the pages (`repor
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import pandas as pd
 
 from benchmark_assets.adapters.editions import (
     CellProvenance,
@@ -22,7 +24,7 @@ from benchmark_assets.adapters.run_reader import count_traces, read_runs
 from benchmark_assets.adapters.snapshot_files import list_partitions
 from benchmark_assets.leaderboard import LEADERBOARD_VERSION
 from benchmark_assets.leaderboard.standings import compute_standings
-from benchmark_assets.model.standings import ContractEntry, Standings, Withheld
+from benchmark_assets.model.standings import ContractEntry, SourceNote, Standings, Withheld
 from benchmark_assets.pipeline.cells import (
     CellId,
     RunState,
@@ -34,8 +36,12 @@ from benchmark_assets.pipeline.freshness import input_notes, inputs_hash, report
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.html import render_html
 from benchmark_assets.scoring.evaluate import ENGINE_VERSION
+from benchmark_assets.scoring.routing import describe
 
 TITLE = "Agent benchmark"
+
+ERROR_NOTES = 50
+"""How many traces that could not be evaluated an edition names; the rest is counted."""
 
 
 class Published(NamedTuple):
@@ -54,19 +60,12 @@ def publish(workspace: Workspace) -> Published:
     store = workspace.store
     state = read_state(store, workspace.project.config)
     stale = stale_cells(state).dates
-    withheld = [
-        Withheld(
-            model=cell.model,
-            contract=cell.contract,
-            reason=f"stale: {len(dates)} {'date' if len(dates) == 1 else 'dates'} to evaluate",
-        )
-        for cell, dates in stale.items()
-        if cell.contract in state.contracts
-    ]
+    withheld = _withheld(state, stale)
+    kept_out = {CellId(item.contract, item.model) for item in withheld}
     paths = [
         path
         for path, month in state.months.items()
-        if month.contract in state.contracts and CellId(month.contract, month.model) not in stale
+        if month.contract in state.contracts and CellId(month.contract, month.model) not in kept_out
     ]
     runs = read_runs(store, paths)
     sizes: dict[CellId, int] = {
@@ -74,14 +73,15 @@ def publish(workspace: Workspace) -> Published:
         for (contract, model), part in runs.groupby(["contract", "model"], observed=True)
     }
     traces = sum(footer.traces for footer in list_partitions(store).values())
-    notes = input_notes(store)
+    notes = input_notes(store, workspace.project.config)
+    entries = _entries(state, sizes)
     standings = compute_standings(
         runs,
-        _entries(state, sizes),
+        entries,
         withheld=withheld,
-        notes=notes,
+        notes=[*notes, *_error_notes(runs), *_unmatched_notes(state, entries, kept_out)],
         snapshots=traces,
-        unmatched=None if stale else traces - count_traces(store, paths),
+        unmatched=None if withheld else traces - count_traces(store, paths),
         engine=ENGINE_VERSION,
     )
     provenance = Provenance(
@@ -92,6 +92,55 @@ def publish(workspace: Workspace) -> Published:
     )
     published, is_new = write_edition(store, standings, provenance, inputs_hash(state, notes))
     return Published(published, is_new)
+
+
+def _withheld(state: RunState, stale: Mapping[CellId, list[str]]) -> list[Withheld]:
+    """Cells that must not be published, and why; a blocked day blocks its model's cells."""
+    reasons: dict[CellId, str] = {}
+    for cell, dates in stale.items():
+        if cell.contract in state.contracts:
+            count = f"{len(dates)} {'date' if len(dates) == 1 else 'dates'}"
+            reasons[cell] = f"stale: {count} to evaluate"
+    for date, model in state.blocked:
+        for contract in state.contracts:
+            reasons[CellId(contract, model)] = (
+                f"blocked: the traces of {date} do not add up (every_trace_accounted_for)"
+            )
+    return [
+        Withheld(model=cell.model, contract=cell.contract, reason=reason)
+        for cell, reason in sorted(reasons.items())
+    ]
+
+
+def _error_notes(runs: pd.DataFrame) -> list[SourceNote]:
+    """Why runs could not be evaluated; a trace is named once whatever the number of contracts."""
+    errors = runs[runs["outcome"].eq("error")].drop_duplicates(["trace_id", "reason"])
+    notes = [
+        SourceNote(kind="error", text=f"trace {trace_id} ({model}, {date}): {reason}")
+        for trace_id, model, date, reason in errors[
+            ["trace_id", "model", "date", "reason"]
+        ].itertuples(index=False, name=None)
+    ]
+    more = len(notes) - ERROR_NOTES
+    if more > 0:
+        rest = SourceNote(kind="error", text=f"{more} more traces could not be evaluated")
+        notes = [*notes[:ERROR_NOTES], rest]
+    return notes
+
+
+def _unmatched_notes(
+    state: RunState, entries: Sequence[ContractEntry], withheld: set[CellId]
+) -> list[SourceNote]:
+    waiting = {cell.contract for cell in withheld}
+    return [
+        SourceNote(
+            kind="warning",
+            text=f"contract {entry.contract} ({entry.label}) applied to no trace; it wants "
+            + describe(state.contracts[entry.contract].applies_to),
+        )
+        for entry in entries
+        if not entry.runs and entry.contract not in waiting
+    ]
 
 
 def _entries(state: RunState, sizes: Mapping[CellId, int]) -> list[ContractEntry]:

@@ -26,7 +26,9 @@ class Workspace:
         Raises:
             InputError: If it cannot be a store.
         """
-        return Store(self.project.store)
+        store = Store(self.project.store)
+        store.sweep()
+        return store
 
     def load_contracts(self) -> ContractSet:
         """Read the project's contract files, as they are now."""

@@ -64,6 +64,32 @@ def plain_text(text: str) -> str:
     return _SPACES.sub(" ", _THOUSANDS.sub("", text)).casefold().strip()
 
 
+def contains_text(text: str, part: str) -> bool:
+    """Whether a text has a part in it, both as `plain_text` gives them, numbers being whole.
+
+    `327` is in `327.00 dollars` and not in `13275`, `3271` or `327.5`.
+    """
+    start = text.find(part)
+    while start >= 0:
+        end = start + len(part)
+        if not (_cut_before(part, text[:start]) or _cut_after(part, text[end:])):
+            return True
+        start = text.find(part, start + 1)
+    return False
+
+
+_DIGIT_END = re.compile(r"[0-9][.,]?$")
+_DIGIT_START = re.compile(r"[0-9]|[.,](?!0+(?![0-9]))[0-9]")
+
+
+def _cut_before(part: str, before: str) -> bool:
+    return part[:1].isdigit() and _DIGIT_END.search(before[-2:]) is not None
+
+
+def _cut_after(part: str, after: str) -> bool:
+    return part[-1:].isdigit() and _DIGIT_START.match(after) is not None
+
+
 def is_matcher(value: Any) -> bool:
     """Whether an expected value is a matcher object rather than a literal one."""
     return (

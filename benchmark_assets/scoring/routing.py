@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from benchmark_assets.model.contract import Contract, TextRule
+from benchmark_assets.model.contract import AppliesTo, Contract, TextRule
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.scoring.matching import any_glob
 
@@ -84,6 +84,22 @@ def applies(contract: Contract, trace: TraceSnapshot) -> bool:
         if text is None or not _holds(rule, (text,), fold=False):
             return False
     return True
+
+
+def describe(conditions: AppliesTo) -> str:
+    """The conditions in words: `workflow refunds and tags glob nightly-*`."""
+    rules = {field: getattr(conditions, field) for field in _FIELDS}
+    rules |= {f"metadata {key}": rule for key, rule in conditions.metadata.items()}
+    return " and ".join(
+        f"{field} {_describe_rule(rule)}" for field, rule in rules.items() if rule is not None
+    )
+
+
+def _describe_rule(rule: TextRule) -> str:
+    if rule.equals is not None:
+        return " or ".join(rule.equals)
+    (name, value), *_ = rule.model_dump(exclude_none=True).items()
+    return f"{name} {value}"
 
 
 class Router:

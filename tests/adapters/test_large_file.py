@@ -28,12 +28,12 @@ config = ProjectConfig.model_validate({"sources": [{"name": "s", "path": "traces
 workspace = Workspace(Project(config, root, str(root / "store"), None))
 inventory = ingest.take_inventory(workspace)
 build, _ = ingest.stale_partitions(workspace, inventory)
-footers, problems = ingest.build_partitions(workspace, inventory, build)
+footers, problems, _ = ingest.build_partitions(workspace, inventory, build)
 print(json.dumps({
     "partitions": len(footers),
     "traces": sum(footer.traces for footer in footers.values()),
     "problems": [str(problem) for problem in problems],
-    "lost": ingest.accounting(inventory, footers),
+    "lost": [footer.shortfall for footer in footers.values() if footer.shortfall],
     "again": len(ingest.stale_partitions(workspace, ingest.take_inventory(workspace))[0]),
     "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
 }))

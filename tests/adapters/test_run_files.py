@@ -252,7 +252,7 @@ def test_rows_are_sorted_by_date_task_trial_and_trace(store: Store) -> None:
 def test_the_footer_says_what_was_looked_at(store: Store) -> None:
     commit(store, {"2026-03-02": evaluated("k2"), "2026-03-01": evaluated("k1", row())})
     expected = {"2026-03-01": "k1", "2026-03-02": "k2"}
-    assert read_month_keys(store, PATH) == MonthKeys(CONTRACT, MODEL, MONTH, expected)
+    assert read_month_keys(store, PATH) == MonthKeys(CONTRACT, MODEL, MONTH, expected, 1)
     assert [found["date"] for found in stored(store)] == ["2026-03-01"]
 
 

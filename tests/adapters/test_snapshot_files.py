@@ -273,6 +273,7 @@ def test_the_footer_is_read_back_and_says_what_is_inside(store: Store) -> None:
         duplicates=["a: s/b.json: [0] repeats s/a.json: [0]"],
         traces=2,
         problems=1,
+        found=3,
     )
     assert read_partition_footer(store, snapshot_path(DAY, "gpt-4o")) == written
     assert list_partitions(store) == {(DAY, "gpt-4o"): written}

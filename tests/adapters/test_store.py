@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -231,11 +232,11 @@ def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> N
             assert data == data[:8] * 50_000
             assert int(data[:8]) >= last
             last = int(data[:8])
-        # What a killed process leaves lying is hidden from every listing and glob.
-        visible = [path for path in (tmp_path / "runs").glob("*") if path.name[0] != "."]
-        assert [path.name for path in visible] in ([], ["a.parquet"])
+        # What a killed process leaves lying is nowhere that anything is listed, and is swept.
+        assert {path.name for path in (tmp_path / "runs").glob("*")} <= {"a.parquet"}
         assert store.list("runs", "") in ([], ["runs/a.parquet"])
-        interrupted += any(path.name[0] == "." for path in (tmp_path / "runs").iterdir())
+        interrupted += store.sweep()
+        assert not (tmp_path / ".tmp").exists()
     assert last > 0
     assert store.write("runs/a.parquet", b"x")  # no lock is held by the dead
 
@@ -247,3 +248,18 @@ def test_two_processes_lose_no_update(tmp_path: Path) -> None:
         assert counter.stdout is not None
         counter.stdout.close()
     assert Store(str(tmp_path)).read("count.txt") == b"400"
+
+
+def test_sweeping_leaves_what_a_living_process_is_writing(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    folder = tmp_path / ".tmp"
+    folder.mkdir()
+    mine = folder / f"{socket.gethostname()}~{os.getpid()}~abc"
+    elsewhere = folder / "another-host~1~abc"
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    dead = folder / f"{socket.gethostname()}~{ended.pid}~abc"
+    for path in (mine, elsewhere, dead):
+        path.write_bytes(b"half")
+    assert store.sweep() == 1
+    assert {path.name for path in folder.iterdir()} == {mine.name, elsewhere.name}

@@ -10,9 +10,10 @@ import pytest
 from benchmark_assets.adapters.contract_files import load_contracts
 from benchmark_assets.adapters.store import Store, contract_path
 from benchmark_assets.adapters.stored_contracts import (
+    archive_contract,
+    read_archived,
     read_contract,
     read_contracts,
-    remove_contract,
     store_contract,
 )
 from benchmark_assets.model.contract import Contract
@@ -138,9 +139,11 @@ def test_ids_are_sorted_as_texts(store: Store) -> None:
     assert list(read_contracts(store)) == sorted(ids)
 
 
-def test_removing(store: Store) -> None:
-    store_contract(store, Contract.model_validate(BARE))
-    assert remove_contract(store, "bare")
-    assert not remove_contract(store, "bare")
+def test_archiving(store: Store) -> None:
+    contract = Contract.model_validate(BARE)
+    store_contract(store, contract)
+    assert archive_contract(store, "bare")
+    assert not archive_contract(store, "bare")
     assert read_contract(store, "bare") is None
     assert read_contracts(store) == {}
+    assert read_archived(store) == {"bare": contract}

@@ -29,7 +29,8 @@ REAL_NAMES = ("tau2-airline-train30", "agentdojo-banking-slack")
 ANY = "…"
 
 _BLOCK = re.compile(
-    r"(?:<!-- file (?P<file>\S+) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.S | re.M
+    r"(?:<!-- file (?P<file>\S+) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -52,7 +53,7 @@ def steps(text: str) -> list[Step]:
         if match["file"]:
             found.append(Step(file=match["file"], content=body))
         elif match["language"] == "console":
-            parts = list(re.finditer(r"^\$ (.*)\n", body, re.M))
+            parts = list(re.finditer(r"^\$ (.*)\n", body, re.MULTILINE))
             for index, part in enumerate(parts):
                 end = parts[index + 1].start() if index + 1 < len(parts) else len(body)
                 found.append(
@@ -125,7 +126,9 @@ def refresh(document: Path) -> None:
             elif step.command is not None:
                 printed = run(step.command, folder)
                 if ANY not in step.expected.split("\n"):
-                    changes.append((step.span, "".join(f"{line.rstrip()}\n" for line in printed.splitlines())))
+                    changes.append(
+                        (step.span, "".join(f"{line.rstrip()}\n" for line in printed.splitlines()))
+                    )
                 elif not fits(step.expected, printed):
                     print(f"{document.name}: `{step.command}` no longer fits:\n{printed}")
     for (start, end), printed in reversed(changes):

@@ -8,7 +8,9 @@ says which bytes it came from.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -20,7 +22,7 @@ from benchmark_assets.adapters.formats.base import (
     text_or_none,
 )
 from benchmark_assets.model.problem import InputError
-from benchmark_assets.model.trace import TraceSnapshot
+from benchmark_assets.model.trace import Tokens, TraceSnapshot
 
 # The last two are all that an error row may have: what was normalised can be read again.
 _MARKS = frozenset(
@@ -80,7 +82,10 @@ class SnapshotFormat:
                 raise msgspec.ValidationError(f"Expected `object`, got `{type(value).__name__}`")
             if "origin" not in value:
                 value = {**value, "origin": msgspec.to_builtins(origin)}
-            snapshot = msgspec.convert(value, TraceSnapshot)
+            try:
+                snapshot = msgspec.convert(value, TraceSnapshot)
+            except msgspec.ValidationError:
+                snapshot = msgspec.convert(_as_meant(value), TraceSnapshot)
             _check_range(snapshot)
         except (msgspec.ValidationError, RecursionError) as error:
             where = f"{file.key}: {record}: " if record else f"{file.key}: "
@@ -96,7 +101,42 @@ class SnapshotFormat:
                 started_at=parse_time(fields.get("started_at")),
                 problem=f"{where}is no valid snapshot: {error}",
             )
+        return _with_parsed_arguments(snapshot)
+
+
+_TIMES = frozenset({"started_at", "ended_at", "at"})
+_WHOLE = frozenset({"duration_ms", *Tokens.__struct_fields__})
+
+
+def _as_meant(value: Any, key: str = "") -> Any:
+    """Read times and counts as people's tools write them.
+
+    A time may be any ISO 8601 text or Unix seconds; a duration or count may be a float.
+    """
+    if isinstance(value, dict):
+        return {name: _as_meant(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_as_meant(item) for item in value]
+    if key in _TIMES and isinstance(value, str | int | float):
+        time = parse_time(value)
+        return value if time is None else time.isoformat()
+    if key in _WHOLE and isinstance(value, float) and isfinite(value):
+        return round(value)
+    return value
+
+
+def _with_parsed_arguments(snapshot: TraceSnapshot) -> TraceSnapshot:
+    """Arguments that are JSON in a text, as OpenAI's API has them, become what they say."""
+    if not any(isinstance(call.arguments, str) for call in snapshot.tool_calls):
         return snapshot
+    calls = []
+    for call in snapshot.tool_calls:
+        arguments = call.arguments
+        if isinstance(arguments, str):
+            with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                arguments = msgspec.json.decode(arguments)
+        calls.append(msgspec.structs.replace(call, arguments=arguments))
+    return msgspec.structs.replace(snapshot, tool_calls=tuple(calls))
 
 
 def _check_range(snapshot: TraceSnapshot) -> None:

@@ -36,8 +36,12 @@ def at(call: ToolCall, index: int) -> Where:
 
 
 def succeeded(call: ToolCall) -> bool:
-    """Whether a call counts as successful: it did not fail, as far as the format says."""
-    return call.status != "error"
+    """Whether a call counts as successful: nothing in the trace says that it failed.
+
+    A call that a format gives neither a status nor an error message for is taken for what it
+    looks like; a message of failure beside a status of success is a failure.
+    """
+    return call.status != "error" and call.error is None
 
 
 def name_call(call: ToolCall, index: int) -> str:

@@ -17,7 +17,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.model.verdict import Check
-from benchmark_assets.scoring.matching import plain_text, show
+from benchmark_assets.scoring.matching import contains_text, plain_text, show
 from benchmark_assets.scoring.plugins.base import Judge, Plugin
 
 
@@ -39,7 +39,7 @@ def _prepare(contract: Contract) -> Judge | None:
             said.append(trace.final_answer)
         texts = [plain_text(text) for text in said]
         for text, plain in wanted:
-            if any(plain in said_text for said_text in texts):
+            if any(contains_text(said_text, plain) for said_text in texts):
                 yield Check(name=f"contains: {text}", outcome="passed")
             else:
                 yield Check(
@@ -50,7 +50,15 @@ def _prepare(contract: Contract) -> Judge | None:
                     reason=f"{show(text)} was not said",
                 )
         for text, plain in unwanted:
-            hit = next((said[i] for i, other in enumerate(texts) if plain in other), None)
+            if not said:
+                # Silence does not contain it, but neither was anything measured.
+                yield Check(
+                    name=f"not contains: {text}", outcome="skipped", observed="no text to the user"
+                )
+                continue
+            hit = next(
+                (said[i] for i, other in enumerate(texts) if contains_text(other, plain)), None
+            )
             if hit is None:
                 yield Check(name=f"not contains: {text}", outcome="passed")
             else:

@@ -15,7 +15,7 @@ from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.model.verdict import Check
 from benchmark_assets.scoring.matching import Match, any_glob, show
-from benchmark_assets.scoring.plugins.base import Judge, Plugin, at, name_call
+from benchmark_assets.scoring.plugins.base import Judge, Plugin, at, name_call, succeeded
 
 
 def _prepare(contract: Contract) -> Judge | None:
@@ -83,7 +83,7 @@ def _normal_ending(trace: TraceSnapshot) -> Check:
 
 
 def _failed_calls(trace: TraceSnapshot, in_error: bool, fail_on_recovered: bool) -> Iterator[Check]:
-    failed = [(i, call) for i, call in enumerate(trace.tool_calls) if call.status == "error"]
+    failed = [(i, call) for i, call in enumerate(trace.tool_calls) if not succeeded(call)]
     if not failed:
         if any(call.status is not None for call in trace.tool_calls):
             yield Check(name="no failed calls", outcome="passed")

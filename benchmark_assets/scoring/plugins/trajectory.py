@@ -42,8 +42,12 @@ def _prepare(contract: Contract) -> Judge | None:
                 if fits(call.name)
                 and not args_mismatches(rule.args, rule.args_mode, call.arguments)
             ]
-            listed.update(matched)
-            yield _call_check(rule, name, fits, calls, [i for i in matched if succeeded(calls[i])])
+            good = [i for i in matched if succeeded(calls[i])]
+            # Without `max` a rule lists as many calls as it demands: where `extra` restricts what
+            # else may happen, doing the same thing again is something else.
+            beyond = set(good[max(rule.min, 1) :]) if rule.max is None else set()
+            listed.update(i for i in matched if i not in beyond)
+            yield _call_check(rule, name, fits, calls, good)
         if trajectory.extra != "allow":
             yield _extra_check(trajectory, calls, listed, writes)
 
@@ -95,7 +99,7 @@ def _follow(path: Sequence[str], calls: Sequence[ToolCall], order: str) -> set[i
     """Return the indices of the calls that make up `path`, or None if the calls do not fit it."""
     if order == "exact":
         same = [call.name for call in calls] == list(path)
-        return set(range(len(calls))) if same else None
+        return set(range(len(calls))) if same and all(map(succeeded, calls)) else None
     used: set[int] = set()
     if order == "in_order":
         position = 0
@@ -123,6 +127,8 @@ def _divergence(path: Sequence[str], calls: Sequence[ToolCall], order: str) -> t
         for step, (name, call) in enumerate(zip(path, calls, strict=False)):
             if call.name != name:
                 return step, f"step {step + 1} is {call.name}, expected {name}"
+            if not succeeded(call):
+                return step, f"step {step + 1}, {name}, failed: {call.error or 'no message'}"
         if len(calls) < len(path):
             return len(calls), f"ended after {len(calls)} calls, {path[len(calls)]} is missing"
         return len(path), f"step {len(path) + 1} is {calls[len(path)].name}, expected no more calls"
