@@ -79,10 +79,17 @@ def write_edition(
 def read_current(store: Store) -> Current | None:
     """The pointer to the current edition, or None before the first."""
     data = store.read(CURRENT)
-    return None if data is None else msgspec.json.decode(data, type=Current)
+    if data is None:
+        return None
+    with store.decoding(CURRENT):
+        return msgspec.json.decode(data, type=Current)
 
 
 def read_standings(store: Store, edition: str) -> Standings | None:
     """The standings of an edition, or None if there is no such edition."""
-    data = store.read(f"{edition_folder(edition)}/standings.json")
-    return None if data is None else msgspec.json.decode(data, type=Standings)
+    path = f"{edition_folder(edition)}/standings.json"
+    data = store.read(path)
+    if data is None:
+        return None
+    with store.decoding(path):
+        return msgspec.json.decode(data, type=Standings)

@@ -23,7 +23,6 @@ import msgspec
 import pyarrow as pa
 
 from benchmark_assets.adapters.parquet import read_footer
-from benchmark_assets.model.problem import InputError, Problem
 
 if TYPE_CHECKING:
     from benchmark_assets.adapters.store import Store
@@ -85,13 +84,9 @@ class Footers:
                 footer = read_footer(file)
         except FileNotFoundError:
             return None
-        except (pa.ArrowException, OSError) as error:
-            problem = Problem(
-                f"is no readable Parquet file ({error})",
-                file=str(self._store.path(path)),
-                cure="remove it; the next run makes it again",
-            )
-            raise InputError(problem) from error
+        except pa.ArrowException as error:
+            with self._store.decoding(path):
+                raise ValueError(f"no readable Parquet file ({error})") from error
         self.opened += 1
         known[path] = _Entry(size, version, footer)
         return footer

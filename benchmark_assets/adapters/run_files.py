@@ -181,8 +181,11 @@ def update_month(
             while the file is locked.
     """
 
+    path = run_path(contract, model, month)
+
     def merge(before: bytes | None) -> bytes | Gone | None:
-        keys = {} if before is None else _keys(read_footer(before))
+        with store.decoding(path):
+            keys = {} if before is None else _keys(read_footer(before))
         fresh = {
             date: item
             for date, item in dates.items()
@@ -197,7 +200,8 @@ def update_month(
             return None
         new = to_table(row for item in fresh.values() if item is not None for row in item.rows)
         if before is not None and kept_dates:
-            old = read_table(before, SCHEMA)
+            with store.decoding(path):
+                old = read_table(before, SCHEMA)
             keep = pc.is_in(old.column("date"), value_set=pa.array(kept_dates))
             new = pa.concat_tables([old.filter(keep), new])
             # Stable within a date: each date's rows come whole from one of the two, in order.
@@ -211,7 +215,7 @@ def update_month(
         }
         return to_parquet(new, footer)
 
-    return store.replace(run_path(contract, model, month), merge)
+    return store.replace(path, merge)
 
 
 def list_run_files(store: Store) -> list[str]:

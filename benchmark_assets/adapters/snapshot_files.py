@@ -312,10 +312,11 @@ def read_snapshots(store: Store, date: str, model: str) -> list[SourcedSnapshot]
     if data is None:
         return []
     columns = ["source", "source_file", "given_trial", "given_problem", "snapshot"]
-    table = read_table(data, SCHEMA, columns)
-    return [
-        SourcedSnapshot(source, _DECODER.decode(text), file, trial, problem)
-        for source, file, trial, problem, text in zip(
-            *(table.column(name).to_pylist() for name in columns), strict=True
-        )
-    ]
+    with store.decoding(snapshot_path(date, model)):
+        table = read_table(data, SCHEMA, columns)
+        return [
+            SourcedSnapshot(source, _DECODER.decode(text), file, trial, problem)
+            for source, file, trial, problem, text in zip(
+                *(table.column(name).to_pylist() for name in columns), strict=True
+            )
+        ]

@@ -98,8 +98,9 @@ def read_index(store: Store, source: str) -> dict[str, FileEntry]:
     data = store.read(source_path(source))
     if data is None:
         return {}
-    rows = read_table(data, _SCHEMA).to_pylist()
-    return {row["path"]: msgspec.convert(row, FileEntry) for row in rows}
+    with store.decoding(source_path(source)):
+        rows = read_table(data, _SCHEMA).to_pylist()
+        return {row["path"]: msgspec.convert(row, FileEntry) for row in rows}
 
 
 def write_index(store: Store, source: str, entries: dict[str, FileEntry], root: str = "") -> bool:

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+import pyarrow as pa
 from filelock import FileLock
 from upath import UPath
 
@@ -123,6 +125,23 @@ class Store:
             return None
         self.reads += 1
         return data
+
+    @contextlib.contextmanager
+    def decoding(self, relative: str) -> Iterator[None]:
+        """Say which file is damaged when what is done inside cannot make sense of it.
+
+        Raises:
+            InputError: Names the file and what to do.
+        """
+        try:
+            yield
+        except (ValueError, KeyError, msgspec.MsgspecError, pa.ArrowException) as error:
+            problem = Problem(
+                f"is damaged: {str(error).splitlines()[0]}",
+                file=str(self.path(relative)),
+                cure="remove it; the next run makes it again",
+            )
+            raise InputError(problem) from error
 
     def list(self, folder: str, suffix: str) -> list[str]:
         """Relative paths of all files below `folder` that end in `suffix`, sorted."""

@@ -47,7 +47,8 @@ def _read(store: Store, folder: str) -> dict[str, Contract]:
     for path in store.list(folder, ".json"):
         data = store.read(path)
         if data is not None:
-            contract = Contract.model_validate_json(data)
+            with store.decoding(path):
+                contract = Contract.model_validate_json(data)
             found[contract.id] = contract
     return dict(sorted(found.items()))
 
@@ -55,4 +56,7 @@ def _read(store: Store, folder: str) -> dict[str, Contract]:
 def read_contract(store: Store, contract_id: str) -> Contract | None:
     """One stored contract, or None if the store has no such id."""
     data = store.read(contract_path(contract_id))
-    return None if data is None else Contract.model_validate_json(data)
+    if data is None:
+        return None
+    with store.decoding(contract_path(contract_id)):
+        return Contract.model_validate_json(data)

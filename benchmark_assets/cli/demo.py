@@ -12,8 +12,8 @@ from benchmark_assets.adapters.editions import read_current, report_path
 from benchmark_assets.adapters.project_file import Project, load_project
 from benchmark_assets.adapters.source_index import list_sources
 from benchmark_assets.adapters.store import Store
-from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_SETUP, EXIT_WARN, stdout
 from benchmark_assets.cli.init import write_project
+from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_SETUP, EXIT_WARN, stdout
 from benchmark_assets.cli.run import run
 from benchmark_assets.demo import contracts_folder, write_traces
 from benchmark_assets.model.problem import InputError

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable
 from functools import cached_property
 from math import isfinite
 from typing import Annotated, Any, Literal
-from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -28,6 +28,8 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
 
 from benchmark_assets.model.identity import canonical_json, content_hash
 
@@ -63,40 +65,42 @@ def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
         ) from error
-    _check_references(schema, schema)
+    resource = DRAFT202012.create_resource(schema)
+    _check_references(schema, EMPTY_REGISTRY.resolver_with_root(resource).lookup)
     return schema
 
 
-def _check_references(part: Any, schema: dict[str, Any]) -> None:
+LookUp = Callable[[str], Any]
+"""Resolves a reference inside one schema; nothing is fetched from elsewhere."""
+
+_NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
+"""Keywords under which keys are names, so that `default` is a schema there and not a value."""
+
+
+def _check_references(part: Any, look_up: LookUp) -> None:
     """Refuse references that lead nowhere: found when the contract loads, not at night."""
     if isinstance(part, list):
         for item in part:
-            _check_references(item, schema)
+            _check_references(item, look_up)
     if not isinstance(part, dict):
         return
-    reference = part.get("$ref")
-    if isinstance(reference, str) and not _leads_somewhere(reference, schema):
-        raise ValueError(f"has a $ref that leads nowhere in this schema: {reference}")
+    for keyword in ("$ref", "$dynamicRef"):
+        reference = part.get(keyword)
+        if isinstance(reference, str) and not _leads_somewhere(reference, look_up):
+            raise ValueError(f"has a {keyword} that leads nowhere in this schema: {reference}")
     for key, item in part.items():
-        if key not in ("const", "enum", "default", "examples"):
-            _check_references(item, schema)
+        if key in _NAMED and isinstance(item, dict):
+            _check_references(list(item.values()), look_up)
+        elif key not in ("const", "enum", "default", "examples"):
+            _check_references(item, look_up)
 
 
-def _leads_somewhere(reference: str, schema: dict[str, Any]) -> bool:
-    if reference == "#":
-        return True
-    if not reference.startswith("#/"):
+def _leads_somewhere(reference: str, look_up: LookUp) -> bool:
+    try:
+        found = look_up(reference).contents
+    except (Unresolvable, ValueError, TypeError):  # The latter two: a step into what has none.
         return False
-    target: Any = schema
-    for step in reference[2:].split("/"):
-        name = unquote(step).replace("~1", "/").replace("~0", "~")
-        if isinstance(target, list) and name.isdigit() and int(name) < len(target):
-            target = target[int(name)]
-        elif isinstance(target, dict) and name in target:
-            target = target[name]
-        else:
-            return False
-    return True
+    return isinstance(found, dict | bool)
 
 
 def _visible(text: str) -> str:
@@ -208,6 +212,31 @@ MATCHERS: tuple[str, ...] = (
 """Keys that make an object in `args` a matcher instead of a literal object."""
 
 
+def reads_as_matcher(value: Any) -> bool:
+    """Whether some object in an argument's value is read as a matcher, or refused as nearly one.
+
+    Such a value, meant as it stands, is written `{literal: value}`.
+    """
+    if isinstance(value, list):
+        return any(map(reads_as_matcher, value))
+    if not isinstance(value, dict):
+        return False
+    return (
+        not value.keys().isdisjoint(MATCHERS)
+        or _nearly(value) is not None
+        or any(map(reads_as_matcher, value.values()))
+    )
+
+
+def _nearly(value: dict[str, Any]) -> str | None:
+    """The matcher that an object's only key is a misspelling of; None if it is none."""
+    if len(value) != 1:
+        return None
+    (key,) = value
+    near = difflib.get_close_matches(key, MATCHERS, n=1, cutoff=0.8)
+    return near[0] if near and key not in MATCHERS else None
+
+
 def _check_matchers(value: Any, path: str) -> list[str]:
     """Return what is wrong with the matchers inside an expected argument value."""
     if isinstance(value, list):
@@ -225,13 +254,12 @@ def _check_matchers(value: Any, path: str) -> list[str]:
             f"{path}: {', '.join(unknown)} beside {', '.join(names)}: no matcher has that key; "
             "for an object that only looks like one write {literal: …}"
         ]
-    if len(value) == 1 and unknown:
-        near = difflib.get_close_matches(unknown[0], MATCHERS, n=1, cutoff=0.8)
-        if near:
-            return [
-                f"{path}: did you mean the matcher '{near[0]}'? For an object with the key "
-                f"'{unknown[0]}' write {{literal: …}}"
-            ]
+    near = _nearly(value)
+    if near:
+        return [
+            f"{path}: did you mean the matcher '{near}'? For an object with the key "
+            f"'{unknown[0]}' write {{literal: …}}"
+        ]
     if not names:
         return [
             problem

@@ -72,7 +72,9 @@ def contains_text(text: str, part: str) -> bool:
     start = text.find(part)
     while start >= 0:
         end = start + len(part)
-        if not (_cut_before(part, text[:start]) or _cut_after(part, text[end:])):
+        cut_before = part[:1].isdigit() and _DIGIT_END.search(text[max(start - 2, 0) : start])
+        cut_after = part[-1:].isdigit() and _DIGIT_START.match(text, end)
+        if not cut_before and not cut_after:
             return True
         start = text.find(part, start + 1)
     return False
@@ -80,14 +82,6 @@ def contains_text(text: str, part: str) -> bool:
 
 _DIGIT_END = re.compile(r"[0-9][.,]?$")
 _DIGIT_START = re.compile(r"[0-9]|[.,](?!0+(?![0-9]))[0-9]")
-
-
-def _cut_before(part: str, before: str) -> bool:
-    return part[:1].isdigit() and _DIGIT_END.search(before[-2:]) is not None
-
-
-def _cut_after(part: str, after: str) -> bool:
-    return part[-1:].isdigit() and _DIGIT_START.match(after) is not None
 
 
 def is_matcher(value: Any) -> bool:

@@ -88,5 +88,7 @@ def test_the_copy_is_not_in_the_store(store: Store, cache: Path, tmp_path: Path)
 def test_a_file_that_is_no_parquet_is_named_with_a_cure(store: Store) -> None:
     path = Path(store.url) / "runs" / "a" / "3.parquet"
     os.truncate(path, 20)
-    with pytest.raises(InputError, match=r"3\.parquet: is no readable Parquet file .*remove it"):
+    with pytest.raises(
+        InputError, match=r"3\.parquet: is damaged: no readable Parquet file .*remove it"
+    ):
         store.footers.below("runs")

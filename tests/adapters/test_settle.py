@@ -150,7 +150,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
         (datetime(2026, 3, 1, 12), "2026-03-01"),  # noqa: DTZ001 - naive on purpose
         (datetime(2026, 3, 1, 1, tzinfo=EAST), "2026-02-28"),
         (datetime(2026, 2, 28, 23, tzinfo=timezone(timedelta(hours=-5))), "2026-03-01"),
-        (datetime(999, 1, 1, tzinfo=UTC), "0999-01-01"),
+        (datetime(1970, 1, 1, tzinfo=UTC), "1970-01-01"),
     ],
 )
 def test_the_day_is_the_start_in_utc(started: datetime, day: str) -> None:
@@ -163,6 +163,8 @@ def test_the_day_is_the_start_in_utc(started: datetime, day: str) -> None:
 @pytest.mark.parametrize(
     "started",
     [
+        datetime(999, 1, 1, tzinfo=UTC),
+        datetime(1969, 12, 31, 23, 59, tzinfo=UTC),
         None,
         datetime(1, 1, 1, tzinfo=EAST),
         datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))),

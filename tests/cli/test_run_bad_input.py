@@ -1,12 +1,13 @@
 """Bad input to `bench run`: each a clear message, and nothing else lost."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.bench import bench, run_rows
+from tests.bench import bench, run_rows, tree
 
 CONTRACT = """\
 workflow: orders
@@ -164,7 +165,18 @@ def test_a_broken_contract_does_not_retire_what_it_judged(project: Path) -> None
 
 def test_no_contracts_at_all(project: Path) -> None:
     (project / "contracts" / "orders.yaml").unlink()
+    """The beginning: what is there, and how to go on."""
     result = bench("run", cwd=project)
+    assert result.code == 11
+    assert "2 traces in 1 file (2 snapshot)" in result.out
+    assert "required: [get_order]" in result.out
+    assert "then: bench run --contracts contracts" in result.out
+    assert not (project / "data").exists()
+
+
+def test_no_contracts_where_they_were_named(project: Path) -> None:
+    (project / "contracts" / "orders.yaml").unlink()
+    result = bench("run", "--contracts", "contracts", cwd=project)
     assert result.code == 1
     assert "no contracts" in result.err
 
@@ -197,8 +209,18 @@ def test_an_unknown_contract_id(project: Path) -> None:
 def test_a_future_trace_is_named_and_waits(project: Path) -> None:
     write_traces(project / "traces" / "more.jsonl", trace(3, started_at="2999-01-01T00:00:00Z"))
     result = bench("run", cwd=project)
+    assert result.code == 10
     assert outcomes(project) == GOOD
     assert "2999-01-01" in result.err
+    assert "1 traces of m1 on 2999-01-01 are not ingested" in " ".join(result.out.split())
+
+
+def test_a_trace_of_tomorrow_counts(project: Path) -> None:
+    """Clocks differ: a day ahead is a day like any other."""
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    write_traces(project / "traces" / "more.jsonl", trace(3, started_at=tomorrow))
+    assert bench("run", cwd=project).code == 0
+    assert outcomes(project) == {**GOOD, "t3": "resolved"}
 
 
 def test_from_and_to_take_only_those_days(project: Path) -> None:
@@ -233,3 +255,134 @@ def test_awkward_model_names(project: Path, model: str) -> None:
         "data",
         "traces",
     }
+
+
+def test_an_unknown_model_is_no_empty_answer(project: Path) -> None:
+    result = bench("run", "--model", "m2", cwd=project)
+    assert result.code == 1
+    assert "there are no traces of a model m2; there are: m1" in result.err
+
+
+def test_an_error_row_says_why_where_people_look(project: Path) -> None:
+    write_traces(project / "traces" / "more.jsonl", trace(3, tool_calls="none"))
+    result = bench("run", cwd=project)
+    assert "trace t3" in " ".join(result.out.split())
+    report = next((project / "data" / "store").rglob("report.html")).read_text()
+    assert "no valid snapshot" in report
+
+
+def test_folders_of_one_name_are_two_sources(project: Path) -> None:
+    for place, trace_id in (("p1", "a"), ("p2", "b")):
+        write_traces(project / place / "traces" / "x.jsonl", {**trace(1), "trace_id": trace_id})
+    for place in ("p1", "p2"):
+        result = bench("run", "--traces", f"{place}/traces", "--store", "S", cwd=project)
+        assert result.code == 0, result.err
+    assert {str(row["trace_id"]) for row in run_rows(project / "S")} == {"a", "b"}
+    assert "traces is no source any more; its 1 traces still count" in " ".join(result.out.split())
+
+
+def test_a_store_among_the_traces_is_no_trace(project: Path) -> None:
+    for _ in range(2):
+        result = bench("run", "--traces", "traces", "--store", "traces/store", cwd=project)
+        assert result.code == 0, result.err
+    assert "no Dagster run" in result.err
+
+
+def test_a_contract_that_is_gone_is_archived_and_named(project: Path) -> None:
+    (project / "contracts" / "more.yaml").write_text(CONTRACT)
+    assert bench("run", cwd=project).code == 0
+    (project / "contracts" / "more.yaml").rename(project / "contracts" / "other.yaml")
+    result = bench("run", cwd=project)
+    assert "contract more is gone: its runs are archived" in result.err
+    assert "contract more (orders@1) is gone: 2 runs of 1 models are archived" in " ".join(
+        result.out.split()
+    )
+    rows = run_rows(project / "data" / "store")
+    assert {str(row["contract"]) for row in rows} == {"orders", "other"}
+    assert (project / "data/store/archive/contract=more.json").is_file()
+    (project / "contracts" / "other.yaml").rename(project / "contracts" / "more.yaml")
+    assert bench("run", cwd=project).code == 0
+    assert [p.name for p in (project / "data/store/archive").glob("*.json")] == [
+        "contract=other.json"
+    ]
+
+
+def test_an_alias_merges_cells_and_the_run_says_so(project: Path) -> None:
+    write_traces(project / "traces" / "more.jsonl", trace(3, model="vendor/m1"))
+    assert bench("run", cwd=project).code == 0
+    assert {str(row["model"]) for row in run_rows(project / "data/store")} == {"m1", "vendor/m1"}
+    config = project / "benchmark.yaml"
+    config.write_text(config.read_text() + "models: {m1: {aliases: [vendor/m1]}}\n")
+    result = bench("run", cwd=project)
+    assert result.code == 0
+    assert "vendor/m1 counts as m1 now: 1 day of traces merge" in result.err
+    assert {str(row["model"]) for row in run_rows(project / "data/store")} == {"m1"}
+    assert outcomes(project) == {**GOOD, "t3": "resolved"}
+
+
+def test_a_trace_that_arrives_three_days_late(project: Path) -> None:
+    for day in range(1, 6):
+        write_traces(
+            project / "traces" / f"{day}.jsonl",
+            {**trace(day, started_at=f"2026-04-0{day}T10:00:00Z"), "trace_id": f"d{day}"},
+        )
+    assert bench("run", cwd=project).code == 0
+    store = project / "data" / "store"
+    before = tree(store / "snapshots")
+    late = {**trace(9, started_at="2026-04-02T12:00:00Z"), "trace_id": "late"}
+    write_traces(project / "traces" / "late.jsonl", late)
+    assert bench("run", cwd=project).code == 0
+    after = tree(store / "snapshots")
+    assert {path for path in after if after[path] != before.get(path)} == {
+        "date=2026-04-02/model=m1.parquet"
+    }
+    assert outcomes(project)["late"] == "resolved"
+
+
+def test_many_contracts_that_match_nothing(project: Path) -> None:
+    for number in range(290):
+        path = project / "contracts" / "none" / f"{number}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(CONTRACT.replace("orders", f"w{number}"))
+    for number in range(9):
+        path = project / "contracts" / f"more{number}.yaml"
+        path.write_text(CONTRACT)
+    result = bench("run", "--json", cwd=project)
+    assert result.code == 0, result.err
+    runs = {item["contract"]: item["runs"] for item in json.loads(result.out)["contracts"]}
+    assert len(runs) == 300
+    assert sum(count == 2 for count in runs.values()) == 10
+    assert sum(count == 0 for count in runs.values()) == 290
+
+
+@pytest.mark.parametrize(
+    "started",
+    [
+        "2026-03-29T02:30:00+01:00",  # an hour that Berlin skips
+        "2026-10-25T02:30:00+02:00",  # and one that it has twice
+        "2026-10-25T02:30:00+01:00",
+        "2026-03-01T00:30:00+14:00",  # the day before in UTC
+        "2024-02-29T23:59:59-00:01",  # the day after
+    ],
+)
+def test_days_are_utc_whatever_the_zone(project: Path, started: str) -> None:
+    write_traces(project / "traces" / "more.jsonl", trace(3, started_at=started))
+    assert bench("run", cwd=project).code == 0
+    (row,) = [row for row in run_rows(project / "data/store") if row["trace_id"] == "t3"]
+    assert row["date"] == datetime.fromisoformat(started).astimezone(UTC).date().isoformat()
+
+
+@pytest.mark.parametrize("damage", ["snapshots", "runs", "sources", "contracts", "leaderboard"])
+def test_a_damaged_file_of_the_store_is_named_with_a_cure(project: Path, damage: str) -> None:
+    assert bench("run", cwd=project).code == 0
+    folder = project / "data" / "store" / damage
+    path = next(p for p in sorted(folder.rglob("*")) if p.suffix in (".parquet", ".json"))
+    path.write_bytes(b"junk")
+    (project / "traces" / "more.jsonl").write_text(json.dumps(trace(3)))
+    result = bench("run", cwd=project)
+    assert result.code == 1
+    assert path.name in result.err
+    assert "is damaged" in result.err
+    path.unlink()
+    assert bench("run", cwd=project).code == 0
+    assert outcomes(project) == {**GOOD, "t3": "resolved"}

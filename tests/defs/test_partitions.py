@@ -18,7 +18,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmark_assets.defs import partitions
-from benchmark_assets.defs.partitions import KeyRange, key_of, parts_of, ranges, rectangles
+from benchmark_assets.defs.partitions import (
+    KeyRange,
+    Span,
+    key_of,
+    parts_of,
+    ranges,
+    rectangles,
+    span,
+)
 from benchmark_assets.model.identity import partition_key, unpartition_key
 
 # Neither sorted nor sortable as numbers: Dagster keeps the order in which keys were added.
@@ -152,7 +160,7 @@ def test_snapshots_are_dates_by_models(instance: dg.DagsterInstance) -> None:
     covered = [
         key
         for item in packed
-        for key in partitions.snapshots(first).get_partition_keys_in_range(
+        for key in partitions.snapshots(Span(first, first)).get_partition_keys_in_range(
             PartitionKeyRange(item.start, item.end), dynamic_partitions_store=instance
         )
     ]
@@ -275,16 +283,32 @@ def test_readable_names_stay_as_they_are(name: str) -> None:
 def test_dimensions_are_in_the_order_of_the_keys() -> None:
     """Dagster spells a key by its dimensions' names in alphabetical order."""
     assert partitions.cells.partition_dimension_names == ["contract", "model"]
-    assert partitions.snapshots(date(2026, 1, 1)).partition_dimension_names == ["date", "model"]
+    assert partitions.snapshots(
+        Span(date(2026, 1, 1), date(2026, 1, 1))
+    ).partition_dimension_names == ["date", "model"]
     key = dg.MultiPartitionKey({"model": "m", "contract": "c"})
     assert str(key) == key_of("c", "m")
 
 
 def test_days_go_up_to_today_in_utc() -> None:
     before = datetime.now(UTC).date()
-    found = partitions.dates(before - timedelta(days=3)).get_partition_keys()
+    found = partitions.dates(span(before - timedelta(days=3), [])).get_partition_keys()
     named = partitions.today()
     after = datetime.now(UTC).date()
     assert found[0] == (before - timedelta(days=3)).isoformat()
     assert found[-1] in {before.isoformat(), after.isoformat()}
     assert named in {before.isoformat(), after.isoformat()}
+
+
+@pytest.mark.parametrize("ahead", [1, 30, 366])
+def test_days_go_beyond_today_to_the_last_one_with_data(ahead: int) -> None:
+    """Clocks differ, and so do those of machines that look at the same data."""
+    today = date.fromisoformat(partitions.today())
+    last = today + timedelta(days=ahead)
+    found = partitions.dates(span(today, [last.isoformat()])).get_partition_keys()
+    assert found[-1] == last.isoformat()
+
+
+def test_a_day_that_cannot_be_makes_no_partitions() -> None:
+    today = date.fromisoformat(partitions.today())
+    assert span(today, ["2999-01-01"]) == Span(today, today)

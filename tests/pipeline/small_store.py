@@ -23,15 +23,20 @@ DAYS = ("2026-02-27", "2026-02-28", "2026-03-01")
 """Two months, so that cells have more than one file."""
 
 
+SOURCES = [{"name": name, "path": name} for name in ("a", "s", "z")]
+
+
 def workspace(root: Path, **config: Any) -> Workspace:
     """A project with nothing in its store."""
-    settings = ProjectConfig.model_validate(config)
+    settings = ProjectConfig.model_validate({"sources": SOURCES, **config})
     return Workspace(Project(config=settings, root=root, store=str(root / "store"), file=None))
 
 
 def with_config(opened: Workspace, **config: Any) -> Workspace:
     """The same store under other settings."""
-    return Workspace(replace(opened.project, config=ProjectConfig.model_validate(config)))
+    return Workspace(
+        replace(opened.project, config=ProjectConfig.model_validate({"sources": SOURCES, **config}))
+    )
 
 
 def contract(contract_id: str, **fields: Any) -> Contract:

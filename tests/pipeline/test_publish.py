@@ -19,7 +19,7 @@ from benchmark_assets.adapters.editions import (
     report_path,
 )
 from benchmark_assets.adapters.snapshot_files import list_partitions
-from benchmark_assets.adapters.source_index import FileEntry, Unplaced, write_index
+from benchmark_assets.adapters.source_index import FileEntry, PartitionCount, Unplaced, write_index
 from benchmark_assets.adapters.store import contract_path, snapshot_path
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.standings import ContractEntry, Counts, SourceNote, Standings, Withheld
@@ -95,7 +95,14 @@ def test_figures_counted_by_hand(opened: Workspace) -> None:
         for name, rate in (("refund", 0.5), ("refund/strict", 0.0))
     }
     assert (found.first_date, found.last_date) == (DAYS[0], DAYS[-1])
-    assert (found.withheld, found.notes) == ((), ())
+    assert found.withheld == ()
+    assert found.notes == (
+        SourceNote(
+            kind="warning",
+            text="contract nothing (nobody runs this@1) applied to no trace; "
+            "it wants workflow nobody runs this",
+        ),
+    )
 
 
 def test_a_trace_judged_by_two_contracts_is_one_trace(opened: Workspace) -> None:
@@ -259,12 +266,13 @@ def test_notes(opened: Workspace) -> None:
     )
     put(opened, DAYS[0], A, trace("1", A, DAYS[0]), trace("1", A, DAYS[0]))
     (twice,) = list_partitions(opened.store)[DAYS[0], A].duplicates
-    assert publish(opened).standings.notes == (
+    notes = publish(opened).standings.notes
+    assert [note for note in notes if not note.text.startswith("contract ")] == [
         SourceNote(kind="warning", text="a/gone.json is gone; its 4 traces still count"),
         SourceNote(kind="error", text="trace t9: lost.json: names no model"),
         SourceNote(kind="error", text="z: bad.json: is empty; remove it"),
         SourceNote(kind="warning", text=f"duplicate {twice}"),
-    )
+    ]
 
 
 class TestEditions:
@@ -394,6 +402,15 @@ def unreadable_file(opened: Workspace) -> None:
     index(opened, "s", bad=entry("bad.json", status="unreadable", error="bad.json: is empty"))
 
 
+def source_no_longer_named(opened: Workspace) -> None:
+    index(opened, "old", good=entry("good.json", traces=9))
+
+
+def waiting_partition(opened: Workspace) -> None:
+    part = PartitionCount("2026-09-09", A, 2)
+    index(opened, "s", good=entry("good.json", traces=2, partitions=(part,)))
+
+
 def vanished_file(opened: Workspace) -> None:
     index(opened, "s", gone=entry("gone.json", status="vanished", traces=1))
 
@@ -438,6 +455,8 @@ CHANGES: list[Change] = [
     retired_contract_that_judged_nothing,
     new_prices,
     unreadable_file,
+    source_no_longer_named,
+    waiting_partition,
     vanished_file,
     duplicate,
 ]

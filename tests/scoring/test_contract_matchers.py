@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from benchmark_assets.adapters.contract_files import parse_contract
-from benchmark_assets.model.contract import MATCHERS, CallRule
+from benchmark_assets.model.contract import MATCHERS, CallRule, reads_as_matcher
 from benchmark_assets.model.problem import InputError
 from tests.scoring.build import act_rule
 from tests.scoring.values import json_values
@@ -76,6 +76,29 @@ BAD: dict[str, list[tuple[Any, str]]] = {
         ({"literal": 5, "tol": 1}, ": one matcher at a time, got literal, tol"),
         ({"approx": 5, "tol": 1, "any": True}, ": one matcher at a time, got any, approx, tol"),
     ],
+    "beside": [
+        ({"regex": "a", "flags": "i"}, ": flags beside regex: no matcher has that key; for an"),
+        ({"regex": "(", "flags": "i"}, ": flags beside regex: "),
+        ({"id": 1, "any": True}, ": id beside any: no matcher has that key"),
+        ({"contains": "a", "z": 1, "b": {}}, ": b, z beside contains: no matcher has that key"),
+        ({"approx": 5, "tolerance": 1}, ": tolerance beside approx: no matcher has that key"),
+        ({"one_of": [1], "regex": "a", "k": 1}, ": k beside one_of, regex: no matcher has that"),
+    ],
+    "nearly": [
+        ({"regexp": "^a"}, ": did you mean the matcher 'regex'? For an object with the key"),
+        ({"regx": "^a"}, ": did you mean the matcher 'regex'?"),
+        ({"oneof": [1]}, ": did you mean the matcher 'one_of'?"),
+        ({"one-of": [1]}, ": did you mean the matcher 'one_of'?"),
+        ({"unorderd": [1]}, ": did you mean the matcher 'unordered'?"),
+        ({"aprox": 1}, ": did you mean the matcher 'approx'?"),
+        ({"contain": "a"}, ": did you mean the matcher 'contains'?"),
+        ({"sha_256": "0" * 16}, ": did you mean the matcher 'sha256'?"),
+        ({"ignorecase": "A"}, ": did you mean the matcher 'ignore_case'?"),
+        (
+            {"litteral": 1},
+            ": did you mean the matcher 'literal'? For an object with the key 'litteral'",
+        ),
+    ],
 }
 # Where it may stand, and how its path is spelled.
 PLACES: dict[str, Any] = {
@@ -97,7 +120,7 @@ def complaint(args: Any) -> str:
 
 def test_every_matcher_has_good_and_bad_examples() -> None:
     assert set(GOOD) == set(MATCHERS)
-    assert set(BAD) == {*MATCHERS, "two"}
+    assert set(BAD) == {*MATCHERS, "two", "beside", "nearly"}
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -115,6 +138,13 @@ def test_a_good_matcher_is_accepted_as_written(value: Any, place: str) -> None:
 )
 def test_a_wrong_matcher_is_told_where_and_what(value: Any, said: str, place: str) -> None:
     assert f"{place}{said}" in complaint(PLACES[place](value))
+
+
+# YAML files with such numbers are refused before: these are contracts made by a program.
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")], ids=repr)
+def test_approx_takes_finite_numbers_only(number: float) -> None:
+    for value in ({"approx": number}, {"approx": number, "tol": 1}, {"approx": 1, "tol": number}):
+        assert "args.x: approx and tol are numbers, tol not negative" in complaint({"x": value})
 
 
 def test_all_wrong_matchers_are_told_at_once() -> None:
@@ -150,17 +180,45 @@ def test_the_line_of_a_wrong_matcher_is_found(value: Any, place: str) -> None:
     assert problem.line > 5
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"regex": "(", "flags": "i"},
-        {"any": 0, "id": 1},
-        {"tol": "wide"},
-        {"x": {"regex": 5, "y": 1}},
-    ],
-)
-def test_an_object_with_other_keys_is_a_literal(value: Any) -> None:
-    act_rule(args={"x": value})
+# Objects that are neither matchers nor nearly so: no key of a matcher, no misspelling of one.
+LITERALS: list[Any] = [
+    {},
+    {"tol": "wide"},
+    {"id": 1},
+    {"x": {"y": 1}},
+    {"anything": True},
+    {"text": "a"},
+    {"regexp": 1, "id": 2},
+    {"flags": "i", "pattern": "^a"},
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("value", LITERALS, ids=repr)
+def test_an_object_without_a_key_of_a_matcher_is_a_literal(value: Any, place: str) -> None:
+    act_rule(args=PLACES[place](value))
+    assert not reads_as_matcher(PLACES[place](value)["x"])
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("values", BAD)
+def test_what_is_refused_may_be_meant_literally(values: str, place: str) -> None:
+    for value, _ in BAD[values]:
+        assert reads_as_matcher(PLACES[place](value)["x"])
+        act_rule(args=PLACES[place]({"literal": value}))
+
+
+@pytest.mark.parametrize("name", [*MATCHERS, "tol", "regexp", "contain"])
+def test_an_argument_may_be_named_as_a_matcher_is(name: str) -> None:
+    act_rule(args={name: 1})
+    act_rule(args={name: 1, "id": 2})
+    act_rule(args=[name])
+
+
+@given(json_values())
+def test_only_what_reads_as_a_matcher_is_ever_refused(value: Any) -> None:
+    if not reads_as_matcher(value):
+        act_rule(args={"x": value})
 
 
 @given(json_values())
@@ -213,7 +271,8 @@ def test_a_rule_that_cannot_be_meant_is_refused(rule: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [{"min": 0}, {"min": 0, "max": 0}, {"min": 1, "max": 1}, {"max": 3}]
+    "rule",
+    [{"min": 0, "max": 0}, {"min": 0, "max": 2}, {"min": 1, "max": 1}, {"max": 3}, {"min": 2}],
 )
 def test_counts_that_can_be_kept_are_accepted(rule: dict[str, Any]) -> None:
     act_rule(**rule)

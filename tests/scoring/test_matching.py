@@ -20,13 +20,14 @@ from benchmark_assets.scoring.matching import (
     SHOWN_CHARACTERS,
     any_glob,
     args_mismatches,
+    contains_text,
     is_matcher,
     mismatch,
     plain_text,
     same_value,
     show,
 )
-from tests.scoring.values import json_values
+from tests.scoring.values import json_values, texts
 
 DIGEST = hashlib.sha256(b'{"a":1}').hexdigest()
 
@@ -451,6 +452,96 @@ def test_plain_text(text: str, plain: str) -> None:
 @given(st.integers(min_value=0, max_value=10**15))
 def test_thousands_separators_never_matter(number: int) -> None:
     assert plain_text(f"about {number:,} USD") == f"about {number} usd"
+
+
+@pytest.mark.parametrize(
+    ("text", "fit"),
+    [
+        ("327", True),
+        ("$327", True),
+        ("$327, then", True),
+        ("It is 327.", True),
+        ("327.0", True),
+        ("327.00", True),
+        ("327.00.", True),
+        ("327,00 €", True),
+        ("327%", True),
+        ("327th", True),
+        ("no327", True),
+        ("-327", True),
+        ("(327)", True),
+        ("2024-327-1", True),
+        ("1. 327", True),
+        ("1, 327", True),
+        ("13275 and 327", True),
+        ("327.5 and 327.50 and 327", True),
+        ("13275", False),
+        ("3271", False),
+        ("1327", False),
+        ("327.5", False),
+        ("327.05", False),
+        ("327.001", False),
+        ("327.000001", False),
+        ("327,5", False),
+        ("327,000", False),
+        ("1.327", False),
+        ("0.327", False),
+        ("1,327", False),
+        ("1'327", False),
+        ("3 27", False),
+        ("", False),
+    ],
+)
+def test_a_number_is_found_whole(text: str, fit: bool) -> None:
+    assert contains_text(plain_text(text), "327") is fit
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "fit"),
+    [
+        ("costs $15", "$15", True),
+        ("costs $150", "$15", False),
+        ("costs 98.5", "98.5", True),
+        ("costs 98.50", "98.5", False),
+        ("costs 198.5", "98.5", False),
+        ("costs 98.5", "8.5", False),
+        ("total: 5", "total: 5", True),
+        ("total: 55", "total: 5", False),
+        ("5 bags", "5 bags", True),
+        ("15 bags", "5 bags", False),
+        ("1.5 bags", "5 bags", False),
+        ("flight 15 bags", "flight", True),
+        ("12a3", "a", True),
+        ("12.5a", "a", True),
+        ("order #w12", "#w1", False),
+        ("order #w12, #w1", "#w1", True),
+        ("1.", "1.", True),
+        ("11.", "1.", False),
+        ("aaa", "aa", True),
+        ("no", "yes", False),
+        ("1121", "11 21", False),
+    ],
+)
+def test_texts_are_found_with_their_numbers_whole(text: str, part: str, fit: bool) -> None:
+    assert contains_text(plain_text(text), plain_text(part)) is fit
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_of_two_whole_numbers_one_is_in_the_other_only_if_equal(one: int, other: int) -> None:
+    said = plain_text(f"It is ${one:,}.00, as agreed")
+    assert contains_text(said, str(other)) == (one == other)
+    assert contains_text(said, f"${other}") == (one == other)
+
+
+@given(texts, texts, st.text("abc ", max_size=4))
+def test_a_text_without_digits_is_found_as_it_stands(before: str, after: str, part: str) -> None:
+    said = plain_text(f"{before}{part}{after}")
+    assert contains_text(said, plain_text(part)) == (plain_text(part) in said)
+
+
+def test_a_text_of_nothing_but_digits_is_searched_in_time() -> None:
+    # Every place is a candidate; looking at all that surrounds each would take minutes.
+    assert not contains_text("1" * 1_000_000, "1" * 5)
 
 
 @given(st.text())

@@ -18,6 +18,9 @@ STRICT = {"id": 1, "a": {"any": True}}
 
 calls = tool_calls(NAMES)
 paths = st.lists(st.lists(st.sampled_from(NAMES), max_size=3), min_size=1, max_size=3)
+failures = st.sampled_from(
+    [{"status": "error"}, {"error": "down"}, {"status": "error", "error": ""}]
+)
 ends = st.fixed_dictionaries(
     {},
     optional={
@@ -229,15 +232,25 @@ def test_args_modes_go_from_strict_to_loose(found: list[dict[str, Any]]) -> None
     assert passed == sorted(passed)
 
 
-@given(st.lists(st.sampled_from(NAMES), max_size=5), paths)
-def test_orders_go_from_strict_to_loose(found: list[str], legal: list[list[str]]) -> None:
-    # With failed calls it would not hold: an exact path counts them as steps.
-    made = [{"name": name} for name in found]
+@given(calls | st.lists(st.fixed_dictionaries({"name": st.sampled_from(NAMES)})), paths)
+def test_orders_go_from_strict_to_loose(
+    found: list[dict[str, Any]], legal: list[list[str]]
+) -> None:
     passed = [
-        passing(made, allowed_paths=legal, order=order)
+        passing(found, allowed_paths=legal, order=order)
         for order in ("exact", "in_order", "any_order")
     ]
     assert passed == sorted(passed)
+
+
+@given(st.lists(st.sampled_from(NAMES), min_size=1, max_size=5), st.integers(0), failures)
+def test_an_exact_path_needs_every_step_to_have_succeeded(
+    path: list[str], place: int, failure: dict[str, Any]
+) -> None:
+    made: list[dict[str, Any]] = [{"name": name, "status": "ok"} for name in path]
+    assert passing(made, allowed_paths=[path], order="exact")
+    made[place % len(made)] |= failure
+    assert not passing(made, allowed_paths=[path], order="exact")
 
 
 @given(calls, call_rules)
@@ -245,11 +258,74 @@ def test_extras_go_from_strict_to_loose(
     found: list[dict[str, Any]], rules: list[dict[str, Any]]
 ) -> None:
     rules = [*rules, {"tool": "look", "min": 0}]
+    # Where anything is allowed besides, a rule must demand something; a max that no run here
+    # exceeds demands as little.
+    free = [{"max": 99, **rule} if rule.get("min") == 0 else rule for rule in rules]
     passed = [
-        passing(found, calls=rules, writes=["book", "pay"], extra=extra)
-        for extra in ("forbid", "reads_only", "allow")
+        passing(found, calls=kept, writes=["book", "pay"], extra=extra)
+        for extra, kept in (("forbid", rules), ("reads_only", rules), ("allow", free))
     ]
     assert passed == sorted(passed)
+
+
+SEATS = st.fixed_dictionaries(
+    {"name": st.sampled_from(["look", "book"])},
+    optional={
+        "arguments": st.fixed_dictionaries({"seat": st.integers(1, 2), "row": st.integers(1, 2)}),
+        "status": st.sampled_from(["ok", "ok", "error"]),
+        "error": st.just("taken"),
+    },
+)
+SEAT_RULES = st.lists(
+    st.fixed_dictionaries(
+        {"tool": st.sampled_from(["book", "look", "*"])},
+        optional={
+            "args": st.sampled_from([{"seat": 1}, {"seat": 2}, {"row": 1}, {"seat": 1, "row": 2}]),
+            "min": st.integers(0, 2),
+            "max": st.integers(2, 3),
+        },
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@pytest.mark.parametrize("extra", ["reads_only", "forbid"])
+@given(
+    both=st.lists(SEATS, max_size=5).flatmap(
+        lambda found: st.tuples(st.just(found), st.permutations(found))
+    ),
+    rules=SEAT_RULES,
+)
+def test_rules_that_fit_the_same_calls_do_not_look_at_their_order_either(
+    extra: str, both: tuple[list[Any], list[Any]], rules: list[dict[str, Any]]
+) -> None:
+    demanding = contract(trajectory={"calls": rules, "writes": ["book"], "extra": extra})
+    one, other = (evaluate(trace(tool_calls=found), demanding) for found in both)
+    assert outcomes(one) == outcomes(other)
+
+
+@pytest.mark.parametrize("extra", ["reads_only", "forbid"])
+@given(st.integers(0, 4), st.integers(0, 3), st.integers(0, 4) | st.none())
+def test_a_rule_lists_as_many_calls_as_it_demands_or_allows(
+    extra: str, times: int, least: int, most: int | None
+) -> None:
+    if most is not None and most < least:
+        return
+    rule = {"tool": "book", "min": least, **({} if most is None else {"max": most})}
+    made = [{"name": "book", "status": "ok"}] * times
+    passed = passing(made, calls=[rule], writes=["book"], extra=extra)
+    assert passed == (least <= times <= (max(least, 1) if most is None else most))
+
+
+@given(st.lists(SEATS, max_size=5), SEAT_RULES)
+def test_where_anything_is_allowed_a_rule_lists_any_number(
+    found: list[dict[str, Any]], rules: list[dict[str, Any]]
+) -> None:
+    kept = [{**rule, "min": max(1, rule.get("min", 1))} for rule in rules]
+    assert passing(found, calls=kept) == all(
+        passing(found, calls=[{**rule, "max": rule.get("max", 99)}]) for rule in kept
+    )
 
 
 @pytest.mark.parametrize("order", ["exact", "in_order", "any_order"])

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from benchmark_assets.model.contract import AppliesTo, Contract
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.scoring import routing
-from benchmark_assets.scoring.routing import Router, applies, fold_spaces, metadata_text
+from benchmark_assets.scoring.routing import Router, applies, describe, fold_spaces, metadata_text
 from tests.scoring.build import contract, trace
 
 # Field of `applies_to` → the trace's field, and whether that is a list.
@@ -243,6 +243,15 @@ def test_all_metadata_conditions_must_hold() -> None:
         {"task": {"regex": ""}},
         {"task": 5},
         {"task": ""},
+        {"task": " \n"},
+        {"task": []},
+        {"task": ["a", "\t"]},
+        {"task": {"equals": []}},
+        {"task": {"contains": " "}},
+        {"task": {"glob": " "}},
+        {"tags": []},
+        {"metadata": {"key": []}},
+        {"metadata": {"key": " "}},
         {"metadata": {"key": {"regex": "["}}},
         {"metadata": {"key": None}},
     ],
@@ -366,3 +375,43 @@ def test_a_stored_snapshot_is_routed_as_the_original() -> None:
         contract(applies_to={"prompt": "a b", "tags": "x", "task": "t"}),
     ]
     assert Router(contracts).route(original) == Router(contracts).route(stored) == [0, 1]
+
+
+# In words.
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        (None, "workflow orders"),
+        ({"workflow": "refunds"}, "workflow refunds"),
+        ({"task": ["t1", "t2", "t 3"]}, "task t1 or t2 or t 3"),
+        ({"tags": {"glob": "nightly-*"}}, "tags glob nightly-*"),
+        ({"agent": {"contains": "refund"}}, "agent contains refund"),
+        ({"prompt": {"regex": "^a|b$"}}, "prompt regex ^a|b$"),
+        ({"trace_name": {"equals": "x"}}, "trace_name x"),
+        ({"metadata": {"team": "pay", "build": 7}}, "metadata team pay and metadata build 7"),
+        (
+            {"metadata": {"a.b": {"glob": "*"}, "beta": True}},
+            "metadata a.b glob * and metadata beta true",
+        ),
+        (
+            {"metadata": {"k": "v"}, "environment": "prod", "workflow": ["a", "b"], "task": "t"},
+            "task t and workflow a or b and environment prod and metadata k v",
+        ),
+    ],
+)
+def test_conditions_are_described_in_words(conditions: Any, words: str) -> None:
+    given_ = {} if conditions is None else {"applies_to": conditions}
+    assert describe(contract(**given_).applies_to) == words
+
+
+@pytest.mark.parametrize("field", [*FIELDS, "metadata"])
+@pytest.mark.parametrize(("rule", "good", "bad"), RULES, ids=ids)
+def test_every_condition_is_in_the_description(field: str, rule: Any, good: str, bad: str) -> None:
+    conditions = {field: {"key": rule} if field == "metadata" else rule}
+    words = describe(contract(applies_to=conditions).applies_to)
+    assert words.startswith("metadata key " if field == "metadata" else f"{field} ")
+    value = next(iter(rule.values())) if isinstance(rule, dict) else rule
+    for text in [value] if isinstance(value, str) else value:
+        assert text in words

@@ -35,7 +35,7 @@ def json_values() -> st.SearchStrategy[Any]:
 
 
 def tool_calls(names: list[str]) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Tool calls of these tools as JSON data: any arguments, results and statuses."""
+    """Tool calls of these tools as JSON data: any arguments, results, statuses and errors."""
     return st.lists(
         st.fixed_dictionaries(
             {
@@ -43,7 +43,8 @@ def tool_calls(names: list[str]) -> st.SearchStrategy[list[dict[str, Any]]]:
                 "arguments": st.dictionaries(_KEYS, scalars, max_size=3) | json_values(),
                 "result": json_values(),
                 "status": st.sampled_from(["ok", "error", None]),
-            }
+            },
+            optional={"error": texts},
         ),
         max_size=6,
     )

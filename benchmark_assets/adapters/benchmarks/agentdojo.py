@@ -35,7 +35,7 @@ from typing import Any
 
 from benchmark_assets.adapters.formats.agentdojo import NORMAL_ENDING
 from benchmark_assets.adapters.formats.base import TraceFile, text_or_none
-from benchmark_assets.model.contract import MATCHERS
+from benchmark_assets.model.contract import reads_as_matcher
 from benchmark_assets.model.identity import canonical_json
 from benchmark_assets.model.problem import InputError, Problem
 
@@ -229,16 +229,7 @@ def _expected(name: str, value: Any, prompt: str) -> Any:
         return {"approx": value, "tol": TOLERANCE}
     if isinstance(value, list) and value and not any(isinstance(v, dict | list) for v in value):
         return {"unordered": value}
-    return {"literal": value} if _reads_as_matcher(value) else value
-
-
-def _reads_as_matcher(value: Any) -> bool:
-    """Whether an object somewhere in the value has only keys that a contract gives a meaning."""
-    if isinstance(value, list):
-        return any(map(_reads_as_matcher, value))
-    if not isinstance(value, dict) or not value:
-        return False
-    return value.keys() <= {*MATCHERS, "tol"} or any(map(_reads_as_matcher, value.values()))
+    return {"literal": value} if reads_as_matcher(value) else value
 
 
 def _facts(answer: str, prompt: str) -> list[str]:

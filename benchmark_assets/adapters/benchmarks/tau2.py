@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmark_assets.adapters.formats.base import TraceFile, id_or_none, text_or_none
 from benchmark_assets.adapters.formats.tau2 import NORMAL_ENDINGS
-from benchmark_assets.model.contract import MATCHERS
+from benchmark_assets.model.contract import reads_as_matcher
 from benchmark_assets.model.identity import canonical_json
 from benchmark_assets.model.problem import InputError, Problem
 
@@ -191,7 +191,7 @@ def _contract(contract_id: str, domain: str, task: _Task, writes: list[str]) -> 
 
 def _expected(value: Any) -> Any:
     """What is expected of an argument, by its kind; see the module's docstring."""
-    if _reads_as_matcher(value):
+    if reads_as_matcher(value):
         return {"literal": value}
     if isinstance(value, list) and value:
         if all(isinstance(item, dict) for item in value):
@@ -199,12 +199,3 @@ def _expected(value: Any) -> Any:
         if not any(isinstance(item, dict | list) for item in value):
             return {"unordered": value}
     return value
-
-
-def _reads_as_matcher(value: Any) -> bool:
-    """Whether an object somewhere in the value has only keys that a contract gives a meaning."""
-    if isinstance(value, list):
-        return any(map(_reads_as_matcher, value))
-    if not isinstance(value, dict) or not value:
-        return False
-    return value.keys() <= {*MATCHERS, "tol"} or any(map(_reads_as_matcher, value.values()))

@@ -1,8 +1,8 @@
 """`final`: what the run said in the end: facts that must be there, texts that must not, a schema.
 
-Texts are compared as `matching.plain_text` reads them. A trace without any text to the user
-fails what must be said: nothing was said. A schema is applied to the final answer parsed as
-JSON; an answer that is not JSON fails it.
+Texts are compared as `matching.plain_text` reads them, numbers being whole. A trace without any
+text to the user fails what must be said, and what must not be said is skipped: nothing was said.
+A schema is applied to the final answer parsed as JSON; an answer that is not JSON fails it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _prepare(contract: Contract) -> Judge | None:
                     reason=f"{show(text)} was not said",
                 )
         for text, plain in unwanted:
-            if not said:
+            if not any(texts):
                 # Silence does not contain it, but neither was anything measured.
                 yield Check(
                     name=f"not contains: {text}", outcome="skipped", observed="no text to the user"

@@ -3,8 +3,8 @@
 What counts as a step: every tool call of the agent, failed ones and retries too. With
 `order: exact` a path is compared with all steps; `in_order` and `any_order` need successful
 ones. A `calls` rule counts successful calls whose arguments fit; one call may satisfy several
-rules. A call is *listed* if a rule fits it or the path that was taken uses it; what is not
-listed is extra.
+rules. A call is *listed* if the path that was taken uses it or a rule fits it; a rule without
+`max` lists no more successful calls than it demands. What is not listed is extra.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def _prepare(contract: Contract) -> Judge | None:
             check, used = _path_check(trajectory, calls)
             listed |= used
             yield check
+        repeated: list[tuple[list[int], int]] = []
         for (rule, fits), name in zip(rules, names, strict=True):
             matched = [
                 i
@@ -43,11 +44,19 @@ def _prepare(contract: Contract) -> Judge | None:
                 and not args_mismatches(rule.args, rule.args_mode, call.arguments)
             ]
             good = [i for i in matched if succeeded(calls[i])]
-            # Without `max` a rule lists as many calls as it demands: where `extra` restricts what
-            # else may happen, doing the same thing again is something else.
-            beyond = set(good[max(rule.min, 1) :]) if rule.max is None else set()
-            listed.update(i for i in matched if i not in beyond)
+            demanded = max(rule.min, 1)
+            bound = [i for i in good if trajectory.extra == "forbid" or writes(calls[i].name)]
+            if rule.max is None and len(bound) > demanded:
+                repeated.append((bound, demanded))
+                listed.update(set(matched).difference(bound))
+            else:
+                listed.update(matched)
             yield _call_check(rule, name, fits, calls, good)
+        # Without `max` a rule lists as many calls as it demands: where `extra` restricts what
+        # else may happen, doing the same thing again is something else. Calls that are listed
+        # anyway come first, so that the order of calls does not decide whether one is extra.
+        for bound, demanded in repeated:
+            listed.update(sorted(bound, key=lambda i: i not in listed)[:demanded])
         if trajectory.extra != "allow":
             yield _extra_check(trajectory, calls, listed, writes)
 
