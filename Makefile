@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 help:
 	@echo "make demo      run the graph on embedded traces and print the leaderboard"
 	@echo "make test      the tests that need no service (under 5 minutes)"
-	@echo "make test-all  all tests, those that start servers too"
+	@echo "make test-all  these, then the slow ones and those that start servers"
 	@echo "make lint      formatting, lint, types, layers, contracts"
 	@echo "make dev       open the graph in Dagster: http://127.0.0.1:3000"
 	@echo "make lock      pin the newest versions again, with hashes"
@@ -26,13 +26,13 @@ $(READY): requirements.lock pyproject.toml
 	  exit 1; }
 	@if command -v uv >/dev/null 2>&1; then \
 	  echo "Setting up $(VENV) with uv ..."; \
-	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
+	  uv.venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
 	  uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode \
 	    requirements.lock && \
 	  uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
 	else \
 	  echo "Setting up $(VENV) with pip (a few minutes the first time) ..."; \
-	  $(PYTHON) -m venv $(VENV) && \
+	  $(PYTHON) -m.venv $(VENV) && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
 	    -r requirements.lock && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
@@ -44,10 +44,10 @@ demo: $(READY)
 	@$(BIN)/bench demo
 
 test: $(READY)
-	@$(BIN)/pytest -q -n 2 -m "not services"
+	@$(BIN)/pytest -q -n 2 --dist loadscope -m "not services and not slow"
 
-test-all: $(READY)
-	@$(BIN)/pytest -q -n 2
+test-all: test
+	@$(BIN)/pytest -q -m "services or slow"
 
 lint: $(READY)
 	@$(BIN)/ruff format --check --quiet .

@@ -77,22 +77,26 @@ _NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "defin
 """Keywords under which keys are names, so that `default` is a schema there and not a value."""
 
 
-def _check_references(part: Any, look_up: LookUp) -> None:
+def _check_references(part: Any, look_up: LookUp, path: tuple[str, ...] = ()) -> None:
     """Refuse references that lead nowhere: found when the contract loads, not at night."""
     if isinstance(part, list):
-        for item in part:
-            _check_references(item, look_up)
+        for index, item in enumerate(part):
+            _check_references(item, look_up, (*path, str(index)))
     if not isinstance(part, dict):
         return
     for keyword in ("$ref", "$dynamicRef"):
         reference = part.get(keyword)
         if isinstance(reference, str) and not _leads_somewhere(reference, look_up):
-            raise ValueError(f"has a {keyword} that leads nowhere in this schema: {reference}")
+            raise ValueError(
+                f"is not a JSON Schema: {keyword} leads nowhere in this schema: {reference} "
+                f"at {'/'.join((*path, keyword))}"
+            )
     for key, item in part.items():
         if key in _NAMED and isinstance(item, dict):
-            _check_references(list(item.values()), look_up)
+            for name, named in item.items():
+                _check_references(named, look_up, (*path, key, name))
         elif key not in ("const", "enum", "default", "examples"):
-            _check_references(item, look_up)
+            _check_references(item, look_up, (*path, key))
 
 
 def _leads_somewhere(reference: str, look_up: LookUp) -> bool:
@@ -105,7 +109,7 @@ def _leads_somewhere(reference: str, look_up: LookUp) -> bool:
 
 def _visible(text: str) -> str:
     if not text.strip():
-        raise ValueError("holds only white space")
+        raise ValueError("holds only white space; write a text, or remove it")
     return text
 
 
@@ -382,13 +386,14 @@ class Trajectory(Section):
             raise ValueError("extra: reads_only needs `writes`, the tools that change the world")
         if "order" in self.model_fields_set and not self.allowed_paths:
             raise ValueError("order says how allowed_paths fit, and there are none")
-        if self.extra == "allow":
-            for index, rule in enumerate(self.calls):
-                if rule.min == 0 and rule.max is None:
-                    raise ValueError(
-                        f"calls[{index}] demands nothing: min is 0, there is no max, and extra "
-                        "allows anything"
-                    )
+        idle = [
+            f"calls[{index}]: demands nothing: min is 0 and there is no max, while extra allows "
+            "anything"
+            for index, rule in enumerate(self.calls)
+            if self.extra == "allow" and rule.min == 0 and rule.max is None
+        ]
+        if idle:
+            raise ValueError("; ".join(idle))
         if not self.allowed_paths and not self.calls and self.extra == "allow":
             raise ValueError("demands nothing: give allowed_paths, calls or extra")
         return self

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.adapters.samples import record
 
 MEGABYTE = 1_000_000
@@ -38,6 +40,8 @@ print(json.dumps({
     "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
 }))
 """
+
+pytestmark = pytest.mark.slow
 
 
 def test_200_megabytes_in_one_file(tmp_path: Path) -> None:

@@ -159,6 +159,8 @@ cells = [CellId(f"c{n}", model) for n in range(first, first + 2) for model in ("
 evaluate_cells(workspace, cells)
 """
 
+pytestmark = pytest.mark.slow
+
 
 def test_two_processes_on_overlapping_cells_twenty_times(
     undisturbed: dict[str, bytes], tmp_path: Path
