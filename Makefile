@@ -26,13 +26,13 @@ $(READY): requirements.lock pyproject.toml
 	  exit 1; }
 	@if command -v uv >/dev/null 2>&1; then \
 	  echo "Setting up $(VENV) with uv ..."; \
-	  uv.venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
+	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
 	  uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode \
 	    requirements.lock && \
 	  uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
 	else \
 	  echo "Setting up $(VENV) with pip (a few minutes the first time) ..."; \
-	  $(PYTHON) -m.venv $(VENV) && \
+	  $(PYTHON) -m venv $(VENV) && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes \
 	    -r requirements.lock && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \

@@ -180,7 +180,6 @@ def update_month(
         current_key: Date → the key that is right now, None if the date has no snapshots. Asked
             while the file is locked.
     """
-
     path = run_path(contract, model, month)
 
     def merge(before: bytes | None) -> bytes | Gone | None:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import contextlib
 import enum
 import os
+import random
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,6 +77,10 @@ def source_path(name: str) -> str:
     return f"{SOURCES}/{path_key(name)}.parquet"
 
 
+CONDITIONAL = ("s3", "s3a")
+"""Protocols on whose servers a put can be made to depend on what it replaces."""
+
+
 class FileStat(NamedTuple):
     """A file as a listing shows it; `version` changes whenever the file is replaced."""
 
@@ -120,7 +126,12 @@ class Store:
     def read(self, relative: str) -> bytes | None:
         """The bytes of a file, or None if there is none."""
         try:
-            data = self.path(relative).read_bytes()
+            # A remote file that is opened and read is two requests, between which it may change.
+            data = (
+                bytes(self._remote.cat_file(self._prefix + relative))
+                if self.local is None
+                else (self.local / relative).read_bytes()
+            )
         except FileNotFoundError:
             return None
         self.reads += 1
@@ -151,6 +162,7 @@ class Store:
         """All files below `folder` that end in `suffix`, sorted by path, without opening any."""
         if self.local is not None:
             return tuple(sorted(_scan_local(self.local / folder, folder, suffix)))
+        self._remote.invalidate_cache()  # others write too
         found = self._remote.find(f"{self._prefix}{folder}", detail=True)
         stats = [
             FileStat(path.removeprefix(self._prefix), int(info["size"]), _version(info))
@@ -167,6 +179,7 @@ class Store:
             except (FileNotFoundError, NotADirectoryError):
                 return None
             return FileStat(relative, status.st_size, str(status.st_mtime_ns))
+        self._remote.invalidate_cache()
         try:
             info = self._remote.info(self._prefix + relative)
         except FileNotFoundError:
@@ -207,6 +220,8 @@ class Store:
             update: Gets the present bytes (None if there is no file) and returns the new ones,
                 `GONE` to have no file, or None to leave everything as it is.
         """
+        if self.local is None:
+            return self._replace_remote(relative, update)
         with self._locked(relative):
             before = self.read(relative)
             after = update(before)
@@ -218,15 +233,47 @@ class Store:
             self.writes += 1
             return True
 
+    def _replace_remote(
+        self, relative: str, update: Callable[[bytes | None], bytes | Gone | None]
+    ) -> bool:
+        """Compare and swap: put only over the object that was read, else read again.
+
+        On S3 and what speaks its API the server compares. Other object stores are written as
+        they are: there, one process at a time must write a cell.
+        """
+        for attempts_left in reversed(range(ATTEMPTS)):
+            present = self.stat(relative)
+            before = None if present is None else self.read(relative)
+            after = update(before)
+            if isinstance(after, Gone):
+                return self.remove(relative)
+            if after is None or after == before:
+                return False
+            try:
+                self._put_remote(relative, after, present)
+            except OSError as error:
+                if not _lost_the_race(error) or not attempts_left:
+                    raise
+                time.sleep(random.uniform(0, 0.05))  # noqa: S311 - apart from the other process
+                continue
+            self.writes += 1
+            return True
+        raise AssertionError
+
+    def _put_remote(self, relative: str, data: bytes, present: FileStat | None) -> None:
+        condition: dict[str, str] = {}
+        if self.root.protocol in CONDITIONAL:
+            condition = {"IfNoneMatch": "*"} if present is None else {"IfMatch": present.version}
+        self._remote.pipe_file(self._prefix + relative, data, **condition)
+
     def move(self, relative: str, target: str) -> bool:
         """Move a file, replacing what is at the target; False if there was none."""
-        with self._locked(relative):
-            data = self.read(relative)
-            if data is None:
-                return False
-            # The copy is complete before the original goes: a killed move loses nothing.
-            self.write(target, data)
-            return self.remove(relative)
+        data = self.read(relative)
+        if data is None:
+            return False
+        # The copy is complete before the original goes: a killed move loses nothing.
+        self.write(target, data)
+        return self.remove(relative)
 
     def sweep(self) -> int:
         """Remove what killed processes left half-written; returns how many files that were."""
@@ -246,20 +293,14 @@ class Store:
 
     @contextlib.contextmanager
     def _locked(self, relative: str) -> Iterator[None]:
-        if self.local is None:
-            yield
-            return
+        assert self.local is not None
         lock = self.local / LOCKS / f"{path_key(relative)}.lock"
         lock.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(lock):
             yield
 
     def _put(self, relative: str, data: bytes) -> None:
-        if self.local is None:
-            path = self.path(relative)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            return
+        assert self.local is not None
         target = self.local / relative
         handle, temporary = self._temporary()
         try:
@@ -316,6 +357,19 @@ def _is_running(process: str) -> bool:
     except (PermissionError, ValueError):
         return True
     return True
+
+
+def _lost_the_race(error: OSError) -> bool:
+    """Whether a put failed because another process put first."""
+    cause = error.__cause__
+    response = getattr(cause, "response", None) or {}
+    code = str(response.get("Error", {}).get("Code", ""))
+    return isinstance(error, FileExistsError) or code in (
+        "PreconditionFailed",
+        "ConditionalRequestConflict",
+        "412",
+        "409",
+    )
 
 
 def _scan_local(base: Path, folder: str, suffix: str) -> Iterator[FileStat]:

@@ -176,6 +176,8 @@ def test_a_run_must_end_by_an_answer() -> None:
         ("to", [], "Do it.", []),
         ("rows", [{"a": 1}], "Do it.", [{"a": 1}]),
         ("where", {"any": True}, "Do it.", {"literal": {"any": True}}),
+        ("where", {"any": 1, "id": 2}, "Do it.", {"literal": {"any": 1, "id": 2}}),
+        ("where", {"regexp": "a"}, "Do it.", {"literal": {"regexp": "a"}}),
         ("where", {"a": 1}, "Do it.", {"a": 1}),
     ],
 )

@@ -110,6 +110,8 @@ def test_a_whole_contract() -> None:
         ([["a"], ["b"]], [["a"], ["b"]]),
         ({"any": True}, {"literal": {"any": True}}),
         ({"regex": "a", "tol": 1}, {"literal": {"regex": "a", "tol": 1}}),
+        ({"regex": "a", "flags": "i"}, {"literal": {"regex": "a", "flags": "i"}}),
+        ([{"regexp": "a"}], {"literal": [{"regexp": "a"}]}),
         ([{"contains": "x"}], {"literal": [{"contains": "x"}]}),
         ({"deep": [{"one_of": [1]}]}, {"literal": {"deep": [{"one_of": [1]}]}}),
         ({"any": True, "other": 1}, {"any": True, "other": 1}),
