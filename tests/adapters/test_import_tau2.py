@@ -114,7 +114,7 @@ def test_a_whole_contract() -> None:
         ([{"regexp": "a"}], {"literal": [{"regexp": "a"}]}),
         ([{"contains": "x"}], {"literal": [{"contains": "x"}]}),
         ({"deep": [{"one_of": [1]}]}, {"literal": {"deep": [{"one_of": [1]}]}}),
-        ({"any": True, "other": 1}, {"any": True, "other": 1}),
+        ({"any": True, "other": 1}, {"literal": {"any": True, "other": 1}}),
     ],
     ids=repr,
 )

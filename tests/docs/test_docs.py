@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from benchmark_assets.cli.main import COMMANDS
 from tests.docs.consoles import DOCUMENTS, ROOT, fits, needs_real_traces, prepare, run, steps
@@ -12,7 +13,13 @@ from tests.real_data import REAL
 SESSIONS = [path for path in DOCUMENTS if steps(path.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("document", SESSIONS, ids=lambda path: path.name)
+def _session(path: Path) -> ParameterSet:
+    """A document; those that judge hundreds of real traces take their time."""
+    slow = needs_real_traces(path.read_text(encoding="utf-8"))
+    return pytest.param(path, marks=[pytest.mark.slow] if slow else [], id=path.name)
+
+
+@pytest.mark.parametrize("document", [_session(path) for path in SESSIONS])
 def test_commands_print_what_the_document_says(document: Path, tmp_path: Path) -> None:
     text = document.read_text(encoding="utf-8")
     if needs_real_traces(text) and not REAL.is_dir():
