@@ -59,7 +59,12 @@ def snapshot_path(date: str, model: str) -> str:
 
 def run_path(contract: str, model: str, month: str) -> str:
     """Where the runs of one cell in one month (`YYYY-MM`) lie."""
-    return f"{RUNS}/contract={path_key(contract)}/model={path_key(model)}/month={month}.parquet"
+    return f"{cell_folder(contract, model)}/month={month}.parquet"
+
+
+def cell_folder(contract: str, model: str) -> str:
+    """Where the runs of one cell lie."""
+    return f"{RUNS}/contract={path_key(contract)}/model={path_key(model)}"
 
 
 def contract_path(contract: str) -> str:

@@ -16,7 +16,8 @@ import dagster as dg
 from benchmark_assets.adapters.editions import edition_folder, report_path
 from benchmark_assets.adapters.run_reader import read_runs
 from benchmark_assets.adapters.snapshot_files import SnapshotFooter, read_snapshots
-from benchmark_assets.adapters.store import contract_path, snapshot_path
+from benchmark_assets.adapters.store import cell_folder, contract_path, snapshot_path
+from benchmark_assets.adapters.stored_contracts import read_contracts
 from benchmark_assets.defs import checks, partitions
 from benchmark_assets.defs.materialized import log_partition
 from benchmark_assets.defs.resources import Bench
@@ -199,9 +200,11 @@ def build_assets(days: partitions.Span) -> list[dg.AssetsDefinition]:
         wanted = [CellId(*partitions.parts_of(key)) for key in context.partition_keys]
         results = evaluate_cells(bench.workspace, wanted, bench.progress)
         rates = _cell_rates(bench, wanted)
+        stored = read_contracts(bench.workspace.store)
+        labels = {contract_id: contract.label for contract_id, contract in stored.items()}
         for cell, key in zip(wanted, context.partition_keys, strict=True):
             rate = rates.get(cell)
-            facts = _cell_metadata(results[cell], rate)
+            facts = {**_cell_origin(bench, cell, labels), **_cell_metadata(results[cell], rate)}
             log_partition(context, "contract_evaluations", key, facts, results[cell].version)
             errors = 0 if rate is None else rate[0].counts.error
             checks.log_partition_check(
@@ -343,6 +346,14 @@ def _cell_rates(bench: Bench, wanted: list[CellId]) -> dict[CellId, tuple[PassRa
     return {
         CellId(str(contract), str(model)): (PASS_RATE.compute(part), top_failure(part))
         for (contract, model), part in runs.groupby(["contract", "model"], observed=True)
+    }
+
+
+def _cell_origin(bench: Bench, cell: CellId, labels: Mapping[str, str]) -> dict[str, Any]:
+    path = bench.workspace.store.path(cell_folder(cell.contract, cell.model))
+    return {
+        "contract": labels.get(cell.contract, "gone"),
+        "path": dg.MetadataValue.path(str(path)),
     }
 
 

@@ -141,10 +141,16 @@ def _print_reliability(standings: Standings, console: Console) -> None:
             ),
             _Column("Overall", "overall", [show_rate(rate) for rate in rates]),
             _Column("Pooled", "pooled", [show_rate(rate, "micro") for rate in rates]),
-            _Column(
-                name[0].upper() + name[1:],
-                name,
-                [show_interval(rate) for rate in rates],
+            *(
+                [
+                    _Column(
+                        name[0].upper() + name[1:],
+                        name,
+                        [show_interval(rate) for rate in rates],
+                    )
+                ]
+                if any(rate.interval is not None for rate in rates)
+                else []
             ),
         ],
         full_names=True,
@@ -153,6 +159,8 @@ def _print_reliability(standings: Standings, console: Console) -> None:
     pooled = "Pooled: resolved over scored runs."
     if method:
         pooled = f"Pooled: resolved over scored runs, with its {method} interval."
+    elif reasons := sorted({rate.no_interval for rate in rates if rate.no_interval}):
+        pooled += f" No interval is given: {join_words(reasons)}."
     _prose(
         console,
         "Pass rate, which ranks: mean over contracts, on the "

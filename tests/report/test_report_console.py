@@ -98,7 +98,6 @@ def test_numbers_are_the_given_ones(scenario: Callable[[str], Standings]) -> Non
             format_percent(model.shared.macro),
             format_percent(rate.macro),
             format_percent(rate.micro),
-            "n/a",
         ]
         cost = model.figures.cost_usd
         star = "*" if cost.known < cost.runs else ""
@@ -127,8 +126,10 @@ def test_unknown_partial_and_estimated_are_marked_and_explained(
 
 
 def test_why_there_is_no_interval(scenario: Callable[[str], Standings]) -> None:
-    text = render(scenario("crowd"))
-    assert "n/a tasks have up to 4 trials, which are not independent (95% interval)" in text
+    """A column that has nothing to show is not shown; why is said once."""
+    text = " ".join(render(scenario("crowd")).split())
+    assert "interval" not in " ".join(table(render(scenario("crowd")), "Reliability")[1].split())
+    assert "No interval is given: tasks have up to 4 trials, which are not independent." in text
 
 
 def test_long_lists_are_counted_not_dropped(scenario: Callable[[str], Standings]) -> None:
