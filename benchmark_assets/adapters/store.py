@@ -286,11 +286,15 @@ class Store:
             return 0
         removed = 0
         folder = self.local / TEMPORARY
-        for path in folder.iterdir() if folder.is_dir() else ():
-            host, _, rest = path.name.partition("~")
+        try:
+            names = os.listdir(folder)
+        except FileNotFoundError:
+            return 0  # as it mostly is; or a process that just finished took it away
+        for name in names:
+            host, _, rest = name.partition("~")
             if host == _host() and not _is_running(rest.partition("~")[0]):
                 with contextlib.suppress(FileNotFoundError):
-                    path.unlink()
+                    (folder / name).unlink()
                     removed += 1
         with contextlib.suppress(OSError):
             folder.rmdir()

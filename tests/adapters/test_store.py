@@ -263,3 +263,25 @@ def test_sweeping_leaves_what_a_living_process_is_writing(tmp_path: Path) -> Non
         path.write_bytes(b"half")
     assert store.sweep() == 1
     assert {path.name for path in folder.iterdir()} == {mine.name, elsewhere.name}
+
+
+SWEEPER = """
+import sys
+from benchmark_assets.adapters.store import Store
+for _ in range(3000):
+    Store(sys.argv[1]).sweep()
+"""
+
+
+def test_sweeping_beside_a_writer_disturbs_neither(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    sweeper = start(SWEEPER, str(tmp_path))
+    number = 0
+    while sweeper.poll() is None:
+        number += 1
+        store.write("runs/a.parquet", b"%d" % number)
+    assert sweeper.returncode == 0
+    assert sweeper.stdout is not None
+    sweeper.stdout.close()
+    assert number > 10
+    assert store.read("runs/a.parquet") == b"%d" % number
