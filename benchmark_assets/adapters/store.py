@@ -286,18 +286,13 @@ class Store:
             return 0
         removed = 0
         folder = self.local / TEMPORARY
-        try:
-            names = os.listdir(folder)
-        except FileNotFoundError:
-            return 0  # as it mostly is; or a process that just finished took it away
+        names = os.listdir(folder) if folder.is_dir() else []
         for name in names:
             host, _, rest = name.partition("~")
             if host == _host() and not _is_running(rest.partition("~")[0]):
                 with contextlib.suppress(FileNotFoundError):
                     (folder / name).unlink()
                     removed += 1
-        with contextlib.suppress(OSError):
-            folder.rmdir()
         return removed
 
     @contextlib.contextmanager
@@ -323,31 +318,24 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
             raise
-        with contextlib.suppress(OSError):
-            os.rmdir(self.local / TEMPORARY)
 
     def _temporary(self) -> tuple[int, str]:
         """Open a new file that says whose it is, so that `sweep` can tell the dead from the busy."""
         assert self.local is not None
+        # The folder stays: taking it away when it is empty would race with those who need it.
         folder = self.local / TEMPORARY
-        for attempts_left in reversed(range(ATTEMPTS)):
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                return tempfile.mkstemp(dir=folder, prefix=f"{_host()}~{os.getpid()}~")
-            except FileNotFoundError:
-                # Another process took the empty folder away in between.
-                if not attempts_left:
-                    raise
-        raise AssertionError
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.mkstemp(dir=folder, prefix=f"{_host()}~{os.getpid()}~")
 
 
 def _move_into(temporary: str, target: Path) -> None:
     """Rename a file into a folder that another process may just be taking away, empty."""
     for attempts_left in reversed(range(ATTEMPTS)):
-        target.parent.mkdir(parents=True, exist_ok=True)
         try:
+            # Between the two the folder may go; and while `mkdir` looks whether it is one.
+            target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(temporary, target)
-        except FileNotFoundError:
+        except (FileNotFoundError, FileExistsError):
             if not attempts_left:
                 raise
         else:

@@ -82,7 +82,7 @@ def test_without_a_place_for_the_copy_it_is_only_slower(
 def test_the_copy_is_not_in_the_store(store: Store, cache: Path, tmp_path: Path) -> None:
     texts(store)
     assert len(list(cache.iterdir())) == 1
-    assert {path.name for path in (tmp_path / "store").iterdir()} == {".locks", "runs"}
+    assert {path.name for path in (tmp_path / "store").iterdir()} == {".locks", ".tmp", "runs"}
 
 
 def test_a_file_that_is_no_parquet_is_named_with_a_cure(store: Store) -> None:

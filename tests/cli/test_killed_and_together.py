@@ -189,8 +189,8 @@ def test_two_processes_on_overlapping_cells_twenty_times(
             process.stdin.write("go\n")
             process.stdin.flush()
         for process in together:
-            assert process.wait(60) == 0
-            process.communicate()
+            process.communicate(timeout=60)
+        assert [process.returncode for process in together] == [0, 0]
         assert store_of(tmp_path) == undisturbed
 
 
