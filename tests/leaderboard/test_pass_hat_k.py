@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_assets.leaderboard.standings import compute_standings
-from benchmark_assets.leaderboard.statistics.pass_hat_k import STATISTIC, pass_hat_k
+from benchmark_assets.leaderboard.statistics.pass_hat_k import MOST_K, STATISTIC, pass_hat_k
 from benchmark_assets.model.standings import PassHatK
 from benchmark_assets.model.verdict import RunRow
 from tests.leaderboard.frames import entry, prepared, raw, run, runs
@@ -150,3 +150,8 @@ def test_published_utilities_through_the_standings() -> None:
     # All seven ran the same 37 tasks: 16 of banking, 21 of slack.
     assert (standings.shared_tasks, standings.shared_contracts, standings.holes) == (37, 2, ())
     assert sum("pass^2" in figures for figures in published.values()) == 3
+
+
+def test_a_year_of_trials_does_not_make_a_thousand_figures() -> None:
+    rows = prepared(runs("+-" * 60, task="t"))
+    assert [item.k for item in STATISTIC.compute(rows)] == list(range(1, MOST_K + 1))
