@@ -17,7 +17,6 @@ import pandas as pd
 from benchmark_assets.leaderboard.statistics.base import Statistic
 from benchmark_assets.model.standings import PassHatK
 
-
 MOST_K = 50
 """Largest k that is published: a task that is run every day has a thousand trials in a year, and
 nobody reads a thousand values of k."""
