@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_assets.leaderboard.standings import compute_standings
-from benchmark_assets.leaderboard.statistics.pass_hat_k import MOST_K, STATISTIC, pass_hat_k
+from benchmark_assets.leaderboard.statistics.pass_hat_k import STATISTIC, pass_hat_k
 from benchmark_assets.model.standings import PassHatK
 from benchmark_assets.model.verdict import RunRow
 from tests.leaderboard.frames import entry, prepared, raw, run, runs
@@ -152,6 +152,12 @@ def test_published_utilities_through_the_standings() -> None:
     assert sum("pass^2" in figures for figures in published.values()) == 3
 
 
-def test_a_year_of_trials_does_not_make_a_thousand_figures() -> None:
-    rows = prepared(runs("+-" * 60, task="t"))
-    assert [item.k for item in STATISTIC.compute(rows)] == list(range(1, MOST_K + 1))
+def test_every_k_is_there_however_many_trials() -> None:
+    """Beyond the exact ones too, and no less right: against exact fractions."""
+    rows = prepared([*runs("+" * 119 + "-", task="t"), *runs("+" * 60 + "-" * 60, task="u")])
+    found = STATISTIC.compute(rows)
+    assert [item.k for item in found] == list(range(1, 121))
+    for item in found:
+        assert item.value == pytest.approx(
+            pass_hat_k([(119, 120), (60, 120)], item.k), rel=1e-12, abs=1e-300
+        )
