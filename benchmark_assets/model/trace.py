@@ -108,6 +108,21 @@ class FileEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call: int | None = None
 
 
+class ErrorSpan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A span other than a tool call that failed of itself, such as a generation or a retriever.
+
+    A span that only passes on what failed inside it is none: one failure is listed once, where
+    it happened, whatever wraps it. `kind` is the source's word for the kind of span.
+    """
+
+    name: str
+    kind: str | None = None
+    message: str | None = None
+    agent: str | None = None
+    started_at: datetime | None = None
+    span_id: str | None = None
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A text the agent addressed to the user.
 
@@ -153,6 +168,9 @@ class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         ended: How the run ended, in the source's word: `user_stop`, `max_steps`.
         ended_normally: Whether that word means the agent finished of itself; None if the
             format does not record how runs end.
+        skills, files: What the source itself states about them. Most sources record tool calls
+            only; what those did to the world is then read from a harness profile (`scoring`).
+        error_spans: Failures outside tool calls, each once.
         error: The trace's error state (crash, time-out, step limit), in words; None if none.
         duration_ms: Wall time of the whole trace in milliseconds.
         tokens: The agent's tokens over the whole trace, not a simulated user's.
@@ -189,6 +207,7 @@ class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     skills: tuple[SkillLoad, ...] = ()
     files: tuple[FileEvent, ...] = ()
     messages: tuple[Message, ...] = ()
+    error_spans: tuple[ErrorSpan, ...] = ()
     problem: str | None = None
 
     @property
