@@ -27,8 +27,9 @@ from benchmark_assets.adapters.yaml_files import (
     shown_path,
     validate,
 )
-from benchmark_assets.model.contract import AppliesTo, Contract
-from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.model.contract import EMPTY_SECTIONS, AppliesTo, Contract
+from benchmark_assets.model.problem import InputError, Problem, did_you_mean
+from benchmark_assets.model.resources import likely_misspelt
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -61,6 +62,19 @@ class ContractFile:
 
 
 @dataclass(frozen=True)
+class Known:
+    """The names that contracts may use of what is outside of them.
+
+    Attributes:
+        harnesses: Names of harness profiles.
+        plugins: Names of plugins that are not part of the package.
+    """
+
+    harnesses: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ContractSet:
     """All that was found under some paths.
 
@@ -85,10 +99,10 @@ class ContractSet:
             raise InputError(self.problems)
 
 
-def load_contracts(paths: Sequence[Path]) -> ContractSet:
+def load_contracts(paths: Sequence[Path], known: Known | None = None) -> ContractSet:
     """Load contract files, and all `*.yaml` and `*.yml` under folders. Never raises.
 
-    Hidden files and folders are skipped, links are followed, and no file is loaded twice.
+    Names of profiles and plugins are looked up in `known`; without it any name will do. Hidden files and folders are skipped, links are followed, and no file is loaded twice.
     A contract without `id` is called by its path under the folder that was given, without
     suffix and with `/` between; by its file name, if the file itself was given.
     """
@@ -108,7 +122,7 @@ def load_contracts(paths: Sequence[Path]) -> ContractSet:
                 continue
             seen.add(real)
             try:
-                document, contract = _load(path, default_id)
+                document, contract = _load(path, default_id, known)
             except InputError as error:
                 problems += error.problems
                 continue
@@ -220,14 +234,29 @@ def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
 # Loading.
 
 
-def _load(path: Path, default_id: str) -> tuple[Document, Contract]:
+def _load(path: Path, default_id: str, known: Known | None) -> tuple[Document, Contract]:
     try:
         default_id.encode()
     except UnicodeEncodeError as error:
         name = str(path).encode("utf-8", "replace").decode()
         raise InputError(Problem("has a file name that is not UTF-8", file=name)) from error
     document = read_yaml(path)
-    return document, _contract(document, default_id)
+    contract = _contract(document, default_id)
+    problems = () if known is None else tuple(_unknown_names(document, contract, known))
+    if problems:
+        raise InputError(problems)
+    return document, contract
+
+
+def _unknown_names(document: Document, contract: Contract, known: Known) -> Iterator[Problem]:
+    """References to profiles and plugins that there are not."""
+    named = [(("harness",), contract.harness, known.harnesses, "harness profile")]
+    named += [(("plugins", name), name, known.plugins, "plugin") for name in contract.plugins]
+    for path, name, names, what in named:
+        if name is not None and name not in names:
+            listed = f"known: {', '.join(names)}" if names else "name its file in benchmark.yaml"
+            cure = did_you_mean(name, names) or listed
+            yield document.problem(path, f"there is no {what} '{name}'", cure)
 
 
 def _contract(document: Document, default_id: str) -> Contract:
@@ -260,21 +289,27 @@ def _misread_metadata(document: Document) -> Iterator[Problem]:
 def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
     """What is allowed and hardly meant."""
     warnings = []
-    tools = contract.tools
-    demands_tools = tools is not None and bool(tools.required or tools.forbidden)
-    if not (demands_tools or contract.trajectory or contract.final or contract.ends_with):
+    if not _demands(contract):
         warnings.append(
             document.problem(
                 (),
                 "checks nothing: every run will be unchecked",
-                "add tools, trajectory, final or ends_with",
+                "add skills, input_context, output, tools, trajectory, final, budget or ends_with",
             )
         )
     for key, value in document.data.items():
-        if value is None:
+        if value is None and key in EMPTY_SECTIONS:
+            empty = "[]" if EMPTY_SECTIONS[key] == () else "{}"
+            message, cure = "is empty, so nothing is allowed", f"write `{key}: {empty}` if meant"
+            warnings.append(document.problem((key,), message, f"{cure}, or remove it"))
+        elif value is None:
             warnings.append(
                 document.problem((key,), "is empty and has no effect", "fill it in or remove it")
             )
+    if contract.knowledge and contract.input_context is None:
+        message = "has no effect without input_context, which judges reads"
+        warnings.append(document.problem(("knowledge",), message, "add input_context"))
+    warnings += _misspelt_names(document, contract)
     for path in document.yes_no():
         value, raw = look_up(document.data, path), document.raw(path)
         word = "true" if value else "false"
@@ -286,6 +321,37 @@ def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
             )
         )
     return by_line(warnings)
+
+
+def _demands(contract: Contract) -> bool:
+    """Whether anything in a contract can pass."""
+    tools, demanded = contract.tools, contract.input_context
+    return bool(
+        contract.skills is not None
+        or demanded
+        or (demanded is not None and contract.unrelated_reads == "fail")
+        or contract.output is not None
+        or (tools is not None and (tools.required or tools.forbidden or tools.allows_nothing))
+        or contract.trajectory
+        or contract.final
+        or contract.budget
+        or contract.ends_with
+        or contract.plugins
+    )
+
+
+def _misspelt_names(document: Document, contract: Contract) -> Iterator[Problem]:
+    for section in ("input_context", "output"):
+        for index, demand in enumerate(getattr(contract, section) or ()):
+            target = contract.target(demand)
+            near = likely_misspelt(target, contract.resources)
+            if near is not None:
+                yield document.problem(
+                    (section, index, "resource"),
+                    f"means any {target.kind} of page {target.page}, and the text "
+                    f"'{target.qualifiers[0]}' somewhere in the trace",
+                    near,
+                )
 
 
 # Writing.

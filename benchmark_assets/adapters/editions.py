@@ -34,6 +34,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     leaderboard: str
     contracts: dict[str, str]
+    harnesses: dict[str, str] = {}
+    plugins: dict[str, str] = {}
     cells: tuple[CellProvenance, ...]
 
 

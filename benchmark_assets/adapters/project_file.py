@@ -29,6 +29,8 @@ _DERIVED = ("sources[].name",)
 _CURES = {
     "task.from": "write metadata.KEY, session or prompt",
     "sources[].path": "add `path: …`, a file, a folder or a glob",
+    "harnesses": "write a folder or a file, or a list of them: [harnesses/]",
+    "plugins": "write a Python file, or a list of them: [checks/no_secrets.py]",
     "contracts": "write a folder, or a list of folders: [contracts/]",
 }
 
@@ -54,6 +56,14 @@ class Project:
     def contract_paths(self) -> tuple[Path, ...]:
         """Absolute paths of the folders and files of contracts."""
         return tuple(Path(_location(path, self.root)) for path in self.config.contracts)
+
+    def harness_paths(self) -> tuple[Path, ...]:
+        """Absolute paths of the folders and files of harness profiles."""
+        return tuple(Path(_location(path, self.root)) for path in self.config.harnesses)
+
+    def plugin_paths(self) -> tuple[Path, ...]:
+        """Absolute paths of the Python files with plugins."""
+        return tuple(Path(_location(path, self.root)) for path in self.config.plugins)
 
     def source_path(self, source: FileSource) -> str:
         """Absolute path or glob, or URL, of a source of trace files."""

@@ -48,6 +48,9 @@ MAX_DEPTH = 60
 KeyPath = tuple[str | int, ...]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
+FEW_SECTIONS = 2
+"""Of how many sections a misplaced key is said to belong to one."""
+
 _TRUE = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"}
 _FALSE = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}
 _YES_NO = {word for word in _TRUE | _FALSE if word.lower() not in ("true", "false")}
@@ -798,9 +801,10 @@ class _Wording:
         key, parent = str(path[-1]), path[:-1]
         models = _models_at(self.model, parent, self.document.data)
         known = list(dict.fromkeys(k for model in models for k in _keys(model)))
-        owner = self._section_with(key)
-        if owner is not None and owner != key_text(parent):
-            where = f"under `{owner}`" if owner else "at the top level"
+        owners = self._sections_with(key)
+        if owners and key_text(parent) not in owners:
+            under = " or ".join(f"`{owner}`" for owner in owners)
+            where = "at the top level" if owners == [""] else f"under {under}"
             cure: str | None = f"it belongs {where}"
         else:
             cure = did_you_mean(key, known)
@@ -808,17 +812,17 @@ class _Wording:
             cure = f"known keys here: {', '.join(known)}"
         return self.document.problem(path, "is not a known key", cure)
 
-    def _section_with(self, key: str) -> str | None:
-        """The only top-level section that knows `key` (empty for the top level itself)."""
+    def _sections_with(self, key: str) -> list[str]:
+        """The top-level sections that know `key`, if they are few; empty for the top level."""
         if key in _keys(self.model):
-            return ""
+            return [""]
         owners = [
             info.alias or name
             for name, info in self.model.model_fields.items()
             for model in _models_at(info.annotation, (), None)
             if key in _keys(model)
         ]
-        return owners[0] if len(owners) == 1 else None
+        return owners if len(owners) <= FEW_SECTIONS else []
 
     def _wrong_word(self, path: KeyPath, value: Any, words: list[str]) -> Problem:
         found = self._found(path, value)

@@ -11,6 +11,7 @@ from benchmark_assets.adapters.contract_files import load_contracts
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.cli.options import config_option, json_option
 from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_SETUP, print_problems, stdout
+from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.text import plural
 
 
@@ -26,7 +27,8 @@ def command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -> None
 
     Example: bench lint contracts/
     """
-    loaded = load_contracts(paths or load_project(config).contract_paths())
+    workspace = Workspace(load_project(config))
+    loaded = load_contracts(paths or workspace.project.contract_paths(), workspace.rules.known)
     if as_json:
         report = {
             "contracts": len(loaded.contracts),

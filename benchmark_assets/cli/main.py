@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "leaderboard": ("leaderboard", "Print the standings last published."),
     "lint": ("lint", "Check contract files: every error at once."),
     "normalize": ("normalize", "Show what trace files yield, as snapshots."),
+    "schema": ("schema", "Print JSON Schemas for editors."),
     "run": ("run", "Bring everything up to date, print the leaderboard."),
 }
 """Command → module in this package, and what it does in one line."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -61,6 +62,12 @@ def print_problems(problems: Iterable[Problem | str], word: str = "error") -> No
         console.print(f"[{style}]{word}[/{style}] {escape(str(problem))}", soft_wrap=True)
     if len(listed) > SHOWN_PROBLEMS:
         console.print(f"… and {len(listed) - SHOWN_PROBLEMS} more", soft_wrap=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that an option names, making the folders it lies in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 class Reporter:

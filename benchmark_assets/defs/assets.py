@@ -339,7 +339,7 @@ def _snapshot_metadata(
 def _cell_rates(bench: Bench, wanted: list[CellId]) -> dict[CellId, tuple[PassRate, str | None]]:
     """Pass rate and top failure of each wanted cell over all its dates."""
     store = bench.workspace.store
-    months = read_state(store, bench.workspace.project.config).months
+    months = read_state(bench.workspace).months
     cells = set(wanted)
     paths = [path for path, m in months.items() if CellId(m.contract, m.model) in cells]
     runs = prepare(read_runs(store, paths))

@@ -1,127 +1,35 @@
 """A contract: what one use case demands of a trace, as people write it in YAML.
 
 Belongs here: the sections of a contract, their validation, and the contract's identity and
-hash. Does not belong here: reading YAML and turning errors into file:line
-(`adapters/contract_files`) or judging a trace (`scoring`).
+hash. Does not belong here: the resource registry (`resources`), reading YAML and turning errors
+into file:line (`adapters/contract_files`) or judging a trace (`scoring`).
 
-Every section is optional and an absent section is not judged. Unknown keys are errors: a
-misspelt `forbiden:` that is silently ignored is a check that never runs.
+Every section is optional and an absent section is not judged; one that is there and empty allows
+nothing. Unknown keys are errors: a misspelt `forbiden:` that is silently ignored is a check that
+never runs.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Callable
 from functools import cached_property
-from math import isfinite
 from typing import Annotated, Any, Literal
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_validator,
-)
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from benchmark_assets.model.identity import canonical_json, content_hash
+from benchmark_assets.model.matchers import matcher_problems
+from benchmark_assets.model.resources import Resources, Target, resolve
+from benchmark_assets.model.section import (
+    JsonSchema,
+    Names,
+    NonEmpty,
+    Regex,
+    Section,
+    SomeNames,
+)
 
-Scalar = str | int | float | bool
-
-
-class Section(BaseModel):
-    """Base of everything a person writes: frozen, and unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-def _one_or_many(value: Any) -> Any:
-    """Let a person write `x` for `[x]`; lists become tuples, the only frozen sequence."""
-    if isinstance(value, list):
-        return tuple(value)
-    return value if value is None or isinstance(value, tuple) else (value,)
-
-
-def _regex(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"is not a regular expression: {error}") from error
-    return pattern
-
-
-def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        at = "/".join(str(part) for part in error.absolute_path)
-        raise ValueError(
-            f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
-        ) from error
-    resource = DRAFT202012.create_resource(schema)
-    _check_references(schema, EMPTY_REGISTRY.resolver_with_root(resource).lookup)
-    return schema
-
-
-LookUp = Callable[[str], Any]
-"""Resolves a reference inside one schema; nothing is fetched from elsewhere."""
-
-_NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-"""Keywords under which keys are names, so that `default` is a schema there and not a value."""
-
-
-def _check_references(part: Any, look_up: LookUp, path: tuple[str, ...] = ()) -> None:
-    """Refuse references that lead nowhere: found when the contract loads, not at night."""
-    if isinstance(part, list):
-        for index, item in enumerate(part):
-            _check_references(item, look_up, (*path, str(index)))
-    if not isinstance(part, dict):
-        return
-    for keyword in ("$ref", "$dynamicRef"):
-        reference = part.get(keyword)
-        if isinstance(reference, str) and not _leads_somewhere(reference, look_up):
-            raise ValueError(
-                f"is not a JSON Schema: {keyword} leads nowhere in this schema: {reference} "
-                f"at {'/'.join((*path, keyword))}"
-            )
-    for key, item in part.items():
-        if key in _NAMED and isinstance(item, dict):
-            for name, named in item.items():
-                _check_references(named, look_up, (*path, key, name))
-        elif key not in ("const", "enum", "default", "examples"):
-            _check_references(item, look_up, (*path, key))
-
-
-def _leads_somewhere(reference: str, look_up: LookUp) -> bool:
-    try:
-        found = look_up(reference).contents
-    except (Unresolvable, ValueError, TypeError):  # The latter two: a step into what has none.
-        return False
-    return isinstance(found, dict | bool)
-
-
-def _visible(text: str) -> str:
-    if not text.strip():
-        raise ValueError("holds only white space; write a text, or remove it")
-    return text
-
-
-NonEmpty = Annotated[str, Field(min_length=1), AfterValidator(_visible)]
-Names = Annotated[tuple[NonEmpty, ...], BeforeValidator(_one_or_many)]
-"""One name or a list of names; `*`, `?` and `[…]` are globs where tools are named."""
-
-SomeNames = Annotated[Names, Field(min_length=1)]
-"""At least one name: a list of none would be a condition that nothing meets."""
-
-Regex = Annotated[str, Field(min_length=1), AfterValidator(_regex)]
-JsonSchema = Annotated[dict[str, Any], AfterValidator(_json_schema)]
+Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class TextRule(Section):
@@ -149,7 +57,9 @@ def _text_rule(value: Any) -> Any:
     return value
 
 
-Rule = Annotated[TextRule, BeforeValidator(_text_rule)]
+_Texts = NonEmpty | tuple[NonEmpty, ...]
+
+Rule = Annotated[TextRule, BeforeValidator(_text_rule, json_schema_input_type=_Texts | TextRule)]
 
 
 def _metadata_rule(value: Any) -> Any:
@@ -159,6 +69,12 @@ def _metadata_rule(value: Any) -> Any:
     if isinstance(value, int | float):
         return {"equals": str(value)}
     return _text_rule(value)
+
+
+MetadataRule = Annotated[
+    TextRule,
+    BeforeValidator(_metadata_rule, json_schema_input_type=_Texts | int | float | bool | TextRule),
+]
 
 
 class AppliesTo(Section):
@@ -176,7 +92,7 @@ class AppliesTo(Section):
     tags: Rule | None = None
     agent: Rule | None = None
     prompt: Rule | None = None
-    metadata: dict[str, Annotated[TextRule, BeforeValidator(_metadata_rule)]] = {}
+    metadata: dict[str, MetadataRule] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _some_condition(self) -> AppliesTo:
@@ -187,12 +103,71 @@ class AppliesTo(Section):
         return self
 
 
+class SkillPolicy(Section):
+    """Which skills a run must and may load; names are globs. Any other skill fails."""
+
+    required: Names = ()
+    optional: Names = ()
+
+
+class InputDemand(Section):
+    """One resource that must be read, and texts that must occur in the trace.
+
+    Attributes:
+        resource: A reference into `resources`; what it has beyond a name must occur, too.
+        terms: Texts of which each must occur in some tool call's arguments or result.
+    """
+
+    resource: NonEmpty
+    terms: Names = ()
+
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
+
+
+class OutputDemand(Section):
+    """One resource that must be created, updated or deleted.
+
+    Attributes:
+        resource: A reference into `resources`; `page.Main.variable` means any variable there.
+        operation: What must have been done to it.
+        match: Evidence on the call that did it: values by dotted key, or values to be found.
+    """
+
+    resource: NonEmpty
+    operation: Operation
+    match: dict[str, Any] | tuple[Any, ...] = Field(default_factory=dict)
+
+    @field_validator("match", mode="before")
+    @classmethod
+    def _match_list(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _matchers(self) -> OutputDemand:
+        items = (
+            [(f"match.{key}", value) for key, value in self.match.items()]
+            if isinstance(self.match, dict)
+            else [(f"match[{index}]", value) for index, value in enumerate(self.match)]
+        )
+        problems = [problem for key, value in items for problem in matcher_problems(value, key)]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
 class ToolPolicy(Section):
-    """Which tools a run must, may and must not use; names are globs."""
+    """Which tools a run must, may and must not use; names are globs.
+
+    Attributes:
+        require_success: Whether a required tool must have succeeded at least once, not only
+            have been called.
+    """
 
     required: Names = ()
     optional: Names = ()
     forbidden: Names = ()
+    require_success: bool = True
 
     @model_validator(mode="after")
     def _not_both(self) -> ToolPolicy:
@@ -201,117 +176,10 @@ class ToolPolicy(Section):
             raise ValueError(f"requires and forbids the same tool: {', '.join(both)}")
         return self
 
-
-MATCHERS: tuple[str, ...] = (
-    "any",
-    "regex",
-    "one_of",
-    "unordered",
-    "approx",
-    "contains",
-    "sha256",
-    "ignore_case",
-    "literal",
-)
-"""Keys that make an object in `args` a matcher instead of a literal object."""
-
-
-def reads_as_matcher(value: Any) -> bool:
-    """Whether some object in an argument's value is read as a matcher, or refused as nearly one.
-
-    Such a value, meant as it stands, is written `{literal: value}`.
-    """
-    if isinstance(value, list):
-        return any(map(reads_as_matcher, value))
-    if not isinstance(value, dict):
-        return False
-    return (
-        not value.keys().isdisjoint(MATCHERS)
-        or _nearly(value) is not None
-        or any(map(reads_as_matcher, value.values()))
-    )
-
-
-def _nearly(value: dict[str, Any]) -> str | None:
-    """The matcher that an object's only key is a misspelling of; None if it is none."""
-    if len(value) != 1:
-        return None
-    (key,) = value
-    near = difflib.get_close_matches(key, MATCHERS, n=1, cutoff=0.8)
-    return near[0] if near and key not in MATCHERS else None
-
-
-def _check_matchers(value: Any, path: str) -> list[str]:
-    """Return what is wrong with the matchers inside an expected argument value."""
-    if isinstance(value, list):
-        return [
-            problem
-            for index, item in enumerate(value)
-            for problem in _check_matchers(item, f"{path}[{index}]")
-        ]
-    if not isinstance(value, dict):
-        return []
-    names = [key for key in value if key in MATCHERS]
-    unknown = sorted(key for key in value if key not in (*MATCHERS, "tol"))
-    if names and unknown:
-        return [
-            f"{path}: {', '.join(unknown)} beside {', '.join(names)}: no matcher has that key; "
-            "for an object that only looks like one write {literal: …}"
-        ]
-    near = _nearly(value)
-    if near:
-        return [
-            f"{path}: did you mean the matcher '{near}'? For an object with the key "
-            f"'{unknown[0]}' write {{literal: …}}"
-        ]
-    if not names:
-        return [
-            problem
-            for key, item in value.items()
-            for problem in _check_matchers(item, f"{path}.{key}")
-        ]
-    if len(names) > 1 or ("tol" in value and names != ["approx"]):
-        return [f"{path}: one matcher at a time, got {', '.join(sorted(value))}"]
-    return _check_operand(names[0], value, path)
-
-
-def _check_operand(name: str, value: dict[str, Any], path: str) -> list[str]:
-    """Return what is wrong with one matcher's operand."""
-    operand = value[name]
-    if name == "any":
-        return [] if operand is True else [f"{path}.any: only `true` makes sense here"]
-    if name == "regex":
-        if not isinstance(operand, str):
-            return [f"{path}.regex: expected a text"]
-        try:
-            re.compile(operand)
-        except re.error as error:
-            return [f"{path}.regex: is not a regular expression: {error}"]
-        return []
-    if name in ("one_of", "unordered"):
-        if not isinstance(operand, list) or (name == "one_of" and not operand):
-            return [
-                f"{path}.{name}: expected a list" + (" of at least one" if name == "one_of" else "")
-            ]
-        return _check_matchers(operand, f"{path}.{name}")
-    if name == "approx":
-        tol = value.get("tol", 0)
-        numbers = all(
-            isinstance(n, int | float) and not isinstance(n, bool) for n in (operand, tol)
-        )
-        return (
-            []
-            if numbers and tol >= 0 and all(map(isfinite, (operand, tol)))
-            else [f"{path}: approx and tol are numbers, tol not negative"]
-        )
-    if name == "sha256":
-        ok = isinstance(operand, str) and re.fullmatch(r"[0-9a-f]{16,64}", operand) is not None
-        return [] if ok else [f"{path}.sha256: expected 16 to 64 lower-case hex digits"]
-    if name == "ignore_case":
-        return [] if isinstance(operand, str) else [f"{path}.ignore_case: expected a text"]
-    if name == "contains":
-        return _check_matchers(operand, f"{path}.contains")
-    return []  # literal: anything
+    @property
+    def allows_nothing(self) -> bool:
+        """Whether the section is there and empty, so that no tool may be called."""
+        return not (self.required or self.optional or self.forbidden)
 
 
 class CallRule(Section):
@@ -322,12 +190,12 @@ class CallRule(Section):
     """
 
     tool: NonEmpty
-    args: dict[str, Any] = {}
+    args: dict[str, Any] = Field(default_factory=dict)
     args_mode: Literal["exact", "subset", "keys", "ignore"] = "subset"
     min: Annotated[int, Field(ge=0)] = 1
     max: Annotated[int, Field(ge=0)] | None = None
 
-    @field_validator("args", mode="before")
+    @field_validator("args", mode="before", json_schema_input_type=dict[str, Any] | tuple[str, ...])
     @classmethod
     def _key_list(cls, value: Any) -> Any:
         """`args: [order_id]` is short for required keys with free values."""
@@ -342,7 +210,7 @@ class CallRule(Section):
             problems.append(f"max {self.max} is below min {self.min}")
         # A validator of `args` alone would put `args` twice into the place that is reported.
         problems += [
-            p for key, value in self.args.items() for p in _check_matchers(value, f"args.{key}")
+            p for key, value in self.args.items() for p in matcher_problems(value, f"args.{key}")
         ]
         if problems:
             raise ValueError("; ".join(problems))
@@ -425,6 +293,32 @@ class Final(Section):
         return self
 
 
+class Budget(Section):
+    """What a run may use at most. What a trace does not record cannot be judged: an error.
+
+    Attributes:
+        max_steps: Calls of a model.
+        max_tool_calls: Calls of tools, failed ones included.
+        max_tokens: Tokens of all kinds, in and out.
+        max_cost_usd: US dollars.
+        max_duration_s: Seconds from start to end.
+        max_retries: Further calls of one tool with the same arguments.
+    """
+
+    max_steps: Count | None = None
+    max_tool_calls: Count | None = None
+    max_tokens: Count | None = None
+    max_cost_usd: Amount | None = None
+    max_duration_s: Amount | None = None
+    max_retries: Count | None = None
+
+    @model_validator(mode="after")
+    def _some_limit(self) -> Budget:
+        if all(value is None for _, value in self):
+            raise ValueError(f"limits nothing: give {', '.join(type(self).model_fields)}")
+        return self
+
+
 class TraceHealth(Section):
     """Whether tool errors that the agent got over fail the run (`fail`, the default) or not."""
 
@@ -442,6 +336,14 @@ def _version(value: Any) -> Any:
     return value
 
 
+EMPTY_SECTIONS: dict[str, Any] = {"skills": {}, "tools": {}, "input_context": (), "output": ()}
+"""What `skills:` with nothing after it means: there, and allowing nothing."""
+
+
+def _list(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 class Contract(Section):
     """What one use case demands of a trace.
 
@@ -452,6 +354,11 @@ class Contract(Section):
             otherwise.
         name: What people are shown; default: `id`.
         group: What the leaderboard groups by; default: `workflow`.
+        harness: The harness profile that says what tool calls do; default: the one that knows
+            most of a trace's tools.
+        knowledge: Paths and globs that are always fine to read and never required.
+        unrelated_reads: Whether reading anything else than `resources` and `knowledge` fails.
+        plugins: Settings of plugins that are not part of the package, by plugin.
     """
 
     id: NonEmpty
@@ -461,11 +368,20 @@ class Contract(Section):
     group: NonEmpty
     description: str | None = None
     applies_to: AppliesTo
+    harness: NonEmpty | None = None
+    skills: SkillPolicy | None = None
+    knowledge: Names = ()
+    resources: Resources | None = None
+    input_context: Annotated[tuple[InputDemand, ...], BeforeValidator(_list)] | None = None
+    unrelated_reads: Literal["report", "fail"] = "report"
+    output: Annotated[tuple[OutputDemand, ...], BeforeValidator(_list)] | None = None
     tools: ToolPolicy | None = None
     trajectory: Trajectory | None = None
     final: Final | None = None
+    budget: Budget | None = None
     ends_with: SomeNames | None = None
     trace_health: TraceHealth = TraceHealth()
+    plugins: dict[NonEmpty, Any] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -479,7 +395,42 @@ class Contract(Section):
         if isinstance(workflow, str) and workflow:
             data.setdefault("group", workflow)
             data.setdefault("applies_to", {"workflow": workflow})
+        for key, empty in EMPTY_SECTIONS.items():
+            if key in data and data[key] is None:
+                data[key] = empty
         return data
+
+    @model_validator(mode="after")
+    def _references_resolve(self) -> Contract:
+        problems = []
+        for section in ("input_context", "output"):
+            for index, demand in enumerate(getattr(self, section) or ()):
+                try:
+                    resolve(demand.resource, self.resources)
+                except ValueError as error:
+                    problems.append(f"{section}[{index}].resource: {error}")
+        if self.unrelated_reads == "fail" and self.input_context is None:
+            problems.append(
+                "unrelated_reads: is judged with input_context, and there is none; "
+                "add input_context: [] to let nothing else be read"
+            )
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def target(self, demand: InputDemand | OutputDemand) -> Target:
+        """What the reference of one of this contract's demands means."""
+        return resolve(demand.resource, self.resources)
+
+    @property
+    def reads_activity(self) -> bool:
+        """Whether verdicts depend on what tool calls did, and so on harness profiles."""
+        return not (
+            self.skills is None
+            and self.input_context is None
+            and self.output is None
+            and not self.plugins
+        )
 
     @property
     def label(self) -> str:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from benchmark_assets.model.contract import Names, NonEmpty, Section
+from benchmark_assets.model.section import Names, NonEmpty, Section
 
 
 def _date(value: Any) -> Any:
@@ -116,6 +116,8 @@ class ProjectConfig(Section):
     Attributes:
         store: Folder or fsspec URL of the store.
         contracts: Folders or files of contracts.
+        harnesses: Folders or files of harness profiles, beside those of the package.
+        plugins: Python files with a plugin each.
         model_key: Metadata key that names a trace's model.
         first_date: First day that can be a partition in Dagster; default: the earliest day
             there is data for. Data from before it lowers it.
@@ -123,6 +125,8 @@ class ProjectConfig(Section):
 
     store: NonEmpty = "data/store"
     contracts: Names = ("contracts/",)
+    harnesses: Names = ()
+    plugins: Names = ()
     sources: tuple[FileSource, ...] = ()
     models: dict[str, ModelSettings] = Field(default={})
     model_key: NonEmpty = "model_name"

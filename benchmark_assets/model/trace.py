@@ -93,17 +93,29 @@ class SkillLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call: int | None = None
 
 
+class Replacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One edit inside a file: `old` became `new`, once or everywhere."""
+
+    old: str
+    new: str
+    everywhere: bool = False
+
+
 class FileEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One file read or changed by a tool call.
 
     `write` means created or updated, where the trace cannot tell which. `call` is the index of
-    the tool call; `content` what was written, where the trace holds it.
+    the tool call; `content` the file's whole content as it was written or read, `edits` the
+    parts that were replaced, `text` what else the call says it put there, as far as the trace
+    holds them.
     """
 
     path: str
     operation: FileOperation
     status: CallStatus | None = None
     content: str | None = None
+    edits: tuple[Replacement, ...] = ()
+    text: str | None = None
     moved_to: str | None = None
     call: int | None = None
 

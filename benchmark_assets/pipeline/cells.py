@@ -40,10 +40,11 @@ from benchmark_assets.adapters.stored_contracts import (
 )
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.identity import canonical_json, content_hash
-from benchmark_assets.model.project import ModelSettings, ProjectConfig
+from benchmark_assets.model.project import ModelSettings
 from benchmark_assets.model.verdict import RunRow
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.scoring.evaluate import ENGINE_VERSION, ContractJudge
+from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.routing import Router
 from benchmark_assets.scoring.runs import run_row
 
@@ -67,9 +68,12 @@ def price_hash(settings: ModelSettings | None) -> str:
     return repr(prices)
 
 
-def date_key(snapshots: str, contract: str, prices: str) -> str:
-    """The key of one date of one cell: hash of all that its rows depend on."""
-    return content_hash(snapshots, contract, prices, ENGINE_VERSION)
+def date_key(snapshots: str, rules: str, prices: str) -> str:
+    """The key of one date of one cell: hash of all that its rows depend on.
+
+    `rules` is `Rules.key` of the contract.
+    """
+    return content_hash(snapshots, rules, prices, ENGINE_VERSION)
 
 
 def stale_contracts(
@@ -175,9 +179,11 @@ class RunState:
         return dict(keys)
 
 
-def read_state(store: Store, config: ProjectConfig) -> RunState:
+def read_state(workspace: Workspace) -> RunState:
     """Read every footer: what there is, and by that what there should be."""
+    store, config, rules = workspace.store, workspace.project.config, workspace.rules
     contracts = read_contracts(store)
+    keys = {contract.id: rules.key(contract) for contract in contracts.values()}
     partitions = list_partitions(store)
     contents = {key: footer.content for key, footer in partitions.items() if footer.accounted}
     blocked = tuple(key for key, footer in partitions.items() if not footer.accounted)
@@ -186,7 +192,7 @@ def read_state(store: Store, config: ProjectConfig) -> RunState:
         prices = price_hash(config.models.get(model))
         for contract in contracts.values():
             cell = CellId(contract.id, model)
-            expected[cell][date] = date_key(content, contract.content_hash, prices)
+            expected[cell][date] = date_key(content, keys[contract.id], prices)
     return RunState(contracts, contents, list_months(store), dict(expected), blocked)
 
 
@@ -223,12 +229,11 @@ def evaluate_cells(
 
     Works model by model and month by month, so that memory holds one month of one model.
     """
-    store, config = workspace.store, workspace.project.config
-    state = read_state(store, config)
+    state = read_state(workspace)
     stale = stale_cells(state).dates
     todo = {cell: stale.get(cell, []) for cell in wanted}
     judges = {
-        contract_id: ContractJudge(state.contracts[contract_id])
+        contract_id: workspace.rules.judge(state.contracts[contract_id])
         for contract_id in sorted({cell.contract for cell, dates in todo.items() if dates})
         if contract_id in state.contracts
     }
@@ -246,12 +251,12 @@ def evaluate_cells(
             for date, contract_ids in sorted(contracts_by_date.items()):
                 progress("evaluating", done, total)
                 done += 1
-                rows = _evaluate_date(store, config, state, judges, date, model, contract_ids)
+                rows = _evaluate_date(workspace, state, judges, date, model, contract_ids)
                 for contract_id, item in rows.items():
                     evaluated[contract_id][date] = item
             for contract_id, items in sorted(evaluated.items()):
                 cell = CellId(contract_id, model)
-                changed = _commit(store, config, cell, month, items)
+                changed = _commit(workspace, cell, month, items)
                 results[cell] = _add(results[cell], items, changed)
     return {
         cell: result._replace(version=keys_hash(state.expected.get(cell, {})))
@@ -265,8 +270,7 @@ def keys_hash(keys: Mapping[str, str]) -> str:
 
 
 def _evaluate_date(
-    store: Store,
-    config: ProjectConfig,
+    workspace: Workspace,
     state: RunState,
     judges: Mapping[str, ContractJudge],
     date: str,
@@ -280,42 +284,43 @@ def _evaluate_date(
     known = [contract_id for contract_id in contract_ids if contract_id in judges]
     router = Router([judges[contract_id].contract for contract_id in known])
     rows: dict[str, list[RunRow]] = {contract_id: [] for contract_id in known}
-    settings = config.models.get(model)
-    for item in read_snapshots(store, date, model):
+    settings = workspace.project.config.models.get(model)
+    for item in read_snapshots(workspace.store, date, model):
+        evidence = Evidence(item.snapshot, workspace.rules.profiles)
         for index in router.route(item.snapshot):
             judge = judges[known[index]]
-            verdict = judge.evaluate(item.snapshot)
+            verdict = judge.evaluate(evidence)
             rows[known[index]].append(
                 run_row(date, model, item.snapshot, judge.contract, verdict, settings)
             )
     prices = price_hash(settings)
     result: dict[str, Evaluated | None] = dict.fromkeys(contract_ids)
     for contract_id in known:
-        key = date_key(content, judges[contract_id].contract.content_hash, prices)
+        key = date_key(content, workspace.rules.key(judges[contract_id].contract), prices)
         result[contract_id] = Evaluated(key, tuple(rows[contract_id]))
     return result
 
 
 def _commit(
-    store: Store,
-    config: ProjectConfig,
+    workspace: Workspace,
     cell: CellId,
     month: str,
     items: Mapping[str, Evaluated | None],
 ) -> bool:
-    prices = price_hash(config.models.get(cell.model))
+    store = workspace.store
+    prices = price_hash(workspace.project.config.models.get(cell.model))
 
     @cache  # asked first under the lock: one look for all dates of the file
-    def contract_hash() -> str | None:
+    def rules_key() -> str | None:
         contract = read_contract(store, cell.contract)
-        return None if contract is None else contract.content_hash
+        return None if contract is None else workspace.rules.key(contract)
 
     def current_key(date: str) -> str | None:
         footer = read_partition_footer(store, snapshot_path(date, cell.model))
-        contract = contract_hash()
-        if footer is None or not footer.accounted or contract is None:
+        rules = rules_key()
+        if footer is None or not footer.accounted or rules is None:
             return None
-        return date_key(footer.content, contract, prices)
+        return date_key(footer.content, rules, prices)
 
     return update_month(store, cell.contract, cell.model, month, items, current_key)
 

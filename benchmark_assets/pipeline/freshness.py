@@ -100,9 +100,7 @@ def leaderboard_is_current(workspace: Workspace) -> bool:
 def wanted_inputs(workspace: Workspace) -> str:
     """The hash of the inputs that publishing now would have."""
     store = workspace.store
-    return inputs_hash(
-        read_state(store, workspace.project.config), input_notes(store, workspace.project.config)
-    )
+    return inputs_hash(read_state(workspace), input_notes(store, workspace.project.config))
 
 
 def report_is_current(workspace: Workspace) -> bool:

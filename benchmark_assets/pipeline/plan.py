@@ -76,7 +76,7 @@ def stale_inputs(
 
 def cells_to_evaluate(workspace: Workspace, selection: Selection) -> dict[CellId, list[str]]:
     """Stale cells that were asked for, with their stale dates."""
-    state = read_state(workspace.store, workspace.project.config)
+    state = read_state(workspace)
     stale = stale_cells(state).dates
     return {cell: dates for cell, dates in stale.items() if selection.takes_cell(cell)}
 

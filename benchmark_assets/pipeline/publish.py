@@ -58,7 +58,7 @@ def publish(workspace: Workspace) -> Published:
     as stale: half-updated figures are worse than none.
     """
     store = workspace.store
-    state = read_state(store, workspace.project.config)
+    state = read_state(workspace)
     stale = stale_cells(state).dates
     withheld = _withheld(state, stale)
     kept_out = {CellId(item.contract, item.model) for item in withheld}
@@ -88,6 +88,8 @@ def publish(workspace: Workspace) -> Published:
         engine=ENGINE_VERSION,
         leaderboard=LEADERBOARD_VERSION,
         contracts={key: contract.content_hash for key, contract in state.contracts.items()},
+        harnesses=workspace.rules.harness_hashes,
+        plugins=workspace.rules.plugin_versions,
         cells=_cell_provenance(state, sizes),
     )
     published, is_new = write_edition(store, standings, provenance, inputs_hash(state, notes))

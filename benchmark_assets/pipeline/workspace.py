@@ -1,4 +1,4 @@
-"""One project opened for work: its settings, its store, its contracts.
+"""One project opened for work: its settings, its store, its contracts, its rules.
 
 Belongs here: what every step needs to start. Does not belong here: any step.
 """
@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from benchmark_assets.adapters.contract_files import ContractSet, load_contracts
+from benchmark_assets.adapters.harness_files import load_profiles
 from benchmark_assets.adapters.project_file import Project
 from benchmark_assets.adapters.store import Store
+from benchmark_assets.pipeline.rules import Rules, load_plugins
 
 
 @dataclass(frozen=True)
@@ -32,4 +34,15 @@ class Workspace:
 
     def load_contracts(self) -> ContractSet:
         """Read the project's contract files, as they are now."""
-        return load_contracts(self.project.contract_paths())
+        return load_contracts(self.project.contract_paths(), self.rules.known)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The harness profiles and plugins that are in force.
+
+        Raises:
+            InputError: With all that is wrong with either.
+        """
+        return Rules(
+            load_profiles(self.project.harness_paths()), load_plugins(self.project.plugin_paths())
+        )

@@ -10,19 +10,24 @@ settles it whatever the other would have said.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from benchmark_assets.model.contract import Contract
+from benchmark_assets.model.harness import HarnessProfile
 from benchmark_assets.model.trace import TraceSnapshot
-from benchmark_assets.model.verdict import PluginResult, Verdict
+from benchmark_assets.model.verdict import Check, CheckOutcome, PluginResult, Verdict
+from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.plugins import PLUGINS
 from benchmark_assets.scoring.plugins.base import Plugin
 
-ENGINE_VERSION = "2"
+ENGINE_VERSION = "3"
 """Raised whenever the same trace and contract could be judged differently. It is part of every
 stored key, so raising it re-evaluates everything, and a test notices when it should be."""
 
 HEALTH = "trace_health"
+
+_OUTCOMES = frozenset(get_args(CheckOutcome))
 
 
 class ContractJudge:
@@ -30,7 +35,11 @@ class ContractJudge:
 
     def __init__(self, contract: Contract, plugins: Sequence[Plugin] = PLUGINS) -> None:
         self.contract = contract
-        self._errors: list[PluginResult] = []
+        self._errors: list[PluginResult] = [
+            PluginResult(plugin=name, checks=(_missing(name),))
+            for name in contract.plugins
+            if name not in {plugin.name for plugin in plugins}
+        ]
         self._judges = []
         for plugin in plugins:
             try:
@@ -41,14 +50,15 @@ class ContractJudge:
             if judge is not None:
                 self._judges.append((plugin.name, judge))
 
-    def evaluate(self, trace: TraceSnapshot) -> Verdict:
+    def evaluate(self, evidence: Evidence) -> Verdict:
         """Judge one trace. Never raises for what is in the trace."""
-        if trace.problem is not None:
-            return Verdict(outcome="error", score=None, plugins=(), reason=trace.problem)
+        problem = evidence.trace.problem
+        if problem is not None:
+            return Verdict(outcome="error", score=None, plugins=(), reason=problem)
         results = list(self._errors)
         for name, judge in self._judges:
             try:
-                results.append(PluginResult(plugin=name, checks=tuple(judge(trace))))
+                results.append(PluginResult(plugin=name, checks=_checked(judge(evidence))))
             except Exception as error:  # noqa: BLE001 - as above
                 results.append(PluginResult(plugin=name, error=_describe(error)))
         return self._verdict(tuple(results))
@@ -80,9 +90,33 @@ class ContractJudge:
         )
 
 
-def evaluate(trace: TraceSnapshot, contract: Contract) -> Verdict:
-    """Judge one trace by one contract; for many traces, keep a `ContractJudge`."""
-    return ContractJudge(contract).evaluate(trace)
+def evaluate(
+    trace: TraceSnapshot, contract: Contract, profiles: Sequence[HarnessProfile] = ()
+) -> Verdict:
+    """Judge one trace by one contract; for many, keep a `ContractJudge` and an `Evidence` each."""
+    return ContractJudge(contract).evaluate(Evidence(trace, profiles))
+
+
+def _missing(name: str) -> Check:
+    return Check(
+        name="installed",
+        outcome="error",
+        expected="a plugin of this name",
+        observed="none",
+        reason=f"there is no plugin '{name}'; name its file under plugins in benchmark.yaml",
+    )
+
+
+def _checked(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """A plugin's checks, if they can be stored: one bad row must not cost a batch its rows."""
+    found = tuple(checks)
+    for check in found:
+        if not isinstance(check, Check) or check.outcome not in _OUTCOMES:
+            raise TypeError(f"gave {check!r} where a Check is expected")
+        texts = (check.name, check.expected, check.observed, check.reason)
+        if not all(text is None or isinstance(text, str) for text in texts):
+            raise TypeError(f"gave a check whose texts are no texts: {check!r}")
+    return found
 
 
 def _describe(error: Exception) -> str:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from benchmark_assets.model.contract import MATCHERS
 from benchmark_assets.model.identity import canonical_json
+from benchmark_assets.model.matchers import MATCHERS
 
 SHOWN_CHARACTERS = 200
 """How much of a value is quoted in a check: enough to recognise it, short enough for a table."""
@@ -38,6 +38,11 @@ def any_glob(patterns: Sequence[str]) -> Match:
         return name in exact or any(glob.match(name) for glob in globs)
 
     return fits
+
+
+def glob_escape(text: str) -> str:
+    """A text as a glob that fits it and nothing else."""
+    return re.sub(r"([*?[])", r"[\1]", text)
 
 
 def show(value: Any) -> str:

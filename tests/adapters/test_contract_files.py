@@ -20,7 +20,8 @@ from benchmark_assets.adapters.contract_files import (
     parse_contract,
 )
 from benchmark_assets.adapters.yaml_files import parse_yaml
-from benchmark_assets.model.contract import MATCHERS, Contract
+from benchmark_assets.model.contract import Contract
+from benchmark_assets.model.matchers import MATCHERS
 from benchmark_assets.model.problem import InputError
 
 CASES = Path(__file__).parents[1] / "data" / "contracts"

@@ -9,7 +9,8 @@ import pytest
 from benchmark_assets.adapters.contract_files import ContractSet
 from benchmark_assets.demo import USE_CASES, contracts_folder
 from benchmark_assets.demo import files as demo_files
-from benchmark_assets.model.contract import MATCHERS, AppliesTo, Contract
+from benchmark_assets.model.contract import AppliesTo, Contract
+from benchmark_assets.model.matchers import MATCHERS
 from benchmark_assets.model.problem import InputError
 
 

@@ -105,11 +105,11 @@ CONTRACTS = (
 
 
 def stale(opened: Workspace) -> dict[CellId, list[str]]:
-    return stale_cells(read_state(opened.store, opened.project.config)).dates
+    return stale_cells(read_state(opened)).dates
 
 
 def every_cell(opened: Workspace) -> list[CellId]:
-    return sorted(read_state(opened.store, opened.project.config).expected)
+    return sorted(read_state(opened).expected)
 
 
 def tree(opened: Workspace, folder: str = "") -> dict[str, str]:

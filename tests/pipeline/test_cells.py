@@ -82,14 +82,14 @@ def test_at_first_everything_is_stale(tmp_path: Path) -> None:
     opened = workspace(tmp_path)
     fill(opened, CONTRACTS)
     assert stale(opened) == all_days(*((c, m) for c in IDS for m in MODELS))
-    found = stale_cells(read_state(opened.store, opened.project.config))
+    found = stale_cells(read_state(opened))
     assert found.considered == len(IDS) * len(MODELS) * len(DAYS)
     assert found
 
 
 def test_nothing_without_contracts_or_snapshots(tmp_path: Path) -> None:
     opened = workspace(tmp_path)
-    assert not stale_cells(read_state(opened.store, opened.project.config))
+    assert not stale_cells(read_state(opened))
     write_contracts(opened, CONTRACTS)
     assert stale(opened) == {}
     assert evaluate_cells(opened, [CellId("refund", A)]) == {
@@ -450,7 +450,7 @@ def test_results_count_what_was_done(tmp_path: Path) -> None:
     opened = workspace(tmp_path)
     fill(opened, CONTRACTS)
     results = evaluate_cells(opened, every_cell(opened))
-    keys = read_state(opened.store, opened.project.config).expected
+    keys = read_state(opened).expected
     assert results == {
         CellId(name, model): CellResult(3, outcomes, 2, cells.keys_hash(keys[CellId(name, model)]))
         for model in MODELS

@@ -336,7 +336,7 @@ class TestEditions:
 
     def test_provenance_lists_all_that_went_in(self, opened: Workspace) -> None:
         found = provenance(opened, publish(opened).standings)
-        state = read_state(opened.store, opened.project.config)
+        state = read_state(opened)
         assert found.contracts == {item.id: item.content_hash for item in CONTRACTS}
         assert [(cell.contract, cell.model, cell.runs) for cell in found.cells] == [
             (name, model, runs)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from benchmark_assets.adapters.contract_files import parse_contract
-from benchmark_assets.model.contract import MATCHERS, CallRule, reads_as_matcher
+from benchmark_assets.model.contract import CallRule
+from benchmark_assets.model.matchers import MATCHERS, reads_as_matcher
 from benchmark_assets.model.problem import InputError
 from tests.scoring.build import act_rule
 from tests.scoring.values import json_values

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark_assets.model.contract import MATCHERS
 from benchmark_assets.model.identity import canonical_json
+from benchmark_assets.model.matchers import MATCHERS
 from benchmark_assets.scoring.matching import (
     _MATCHER_FUNCTIONS,
     SHOWN_CHARACTERS,

@@ -20,14 +20,14 @@ import pytest
 import yaml
 
 from benchmark_assets.model.contract import (
-    MATCHERS,
     CallRule,
     Final,
-    Section,
     ToolPolicy,
     TraceHealth,
     Trajectory,
 )
+from benchmark_assets.model.matchers import MATCHERS
+from benchmark_assets.model.section import Section
 from benchmark_assets.model.verdict import OUTCOMES, Check, Verdict
 from benchmark_assets.scoring.evaluate import evaluate
 from benchmark_assets.scoring.plugins import PLUGINS

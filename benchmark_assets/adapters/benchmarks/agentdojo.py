@@ -35,8 +35,8 @@ from typing import Any
 
 from benchmark_assets.adapters.formats.agentdojo import NORMAL_ENDING
 from benchmark_assets.adapters.formats.base import TraceFile, text_or_none
-from benchmark_assets.model.contract import reads_as_matcher
 from benchmark_assets.model.identity import canonical_json
+from benchmark_assets.model.matchers import reads_as_matcher
 from benchmark_assets.model.problem import InputError, Problem
 
 READ_VERBS = frozenset({"get", "search", "read", "list", "check", "find", "calculate", "verify"})

@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmark_assets.adapters.formats.base import TraceFile, id_or_none, text_or_none
 from benchmark_assets.adapters.formats.tau2 import NORMAL_ENDINGS
-from benchmark_assets.model.contract import reads_as_matcher
 from benchmark_assets.model.identity import canonical_json
+from benchmark_assets.model.matchers import reads_as_matcher
 from benchmark_assets.model.problem import InputError, Problem
 
 READ_VERBS = frozenset(

@@ -10,10 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from benchmark_assets.model.contract import Contract
-from benchmark_assets.model.trace import ToolCall, TraceSnapshot
+from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.model.verdict import Check, Where
+from benchmark_assets.scoring.activity import Activity
+from benchmark_assets.scoring.evidence import Evidence
+from benchmark_assets.scoring.matching import show
+from benchmark_assets.scoring.paths import PathMap
 
-Judge = Callable[[TraceSnapshot], Iterable[Check]]
+Judge = Callable[[Evidence], Iterable[Check]]
 
 
 @dataclass(frozen=True)
@@ -22,11 +26,13 @@ class Plugin:
 
     Attributes:
         name: What verdicts and reports call it.
+        description: What it checks, in one line, for people who choose plugins.
         prepare: Compiles what a contract demands, once, into a judge for any number of
             traces; None if the contract has nothing for this plugin, which then is skipped.
     """
 
     name: str
+    description: str
     prepare: Callable[[Contract], Judge | None]
 
 
@@ -47,3 +53,63 @@ def succeeded(call: ToolCall) -> bool:
 def name_call(call: ToolCall, index: int) -> str:
     """A call as people find it in a trace: name and 1-based position."""
     return f"{call.name} (call {index + 1})"
+
+
+def name_calls(evidence: Evidence, indices: Iterable[int]) -> str:
+    """Several calls, each as `name_call` gives it."""
+    calls = evidence.trace.tool_calls
+    return ", ".join(name_call(calls[index], index) for index in indices)
+
+
+def at_index(evidence: Evidence, index: int | None) -> Where | None:
+    """The place of the call with an index; None without one."""
+    calls = evidence.trace.tool_calls
+    return at(calls[index], index) if index is not None and index < len(calls) else None
+
+
+def unknown_harness(evidence: Evidence, activity: Activity, recorded: bool) -> Check | None:
+    """Why what the calls did cannot be told; None if it can.
+
+    Args:
+        evidence: The trace.
+        activity: What was made of it.
+        recorded: Whether the trace itself states what the plugin looks at.
+    """
+    if activity.harness is not None or recorded or not evidence.trace.tool_calls:
+        return None
+    tools = ", ".join(sorted({call.name for call in evidence.trace.tool_calls}))
+    return Check(
+        name="harness",
+        outcome="error",
+        expected="a harness profile that knows the trace's tools",
+        observed=f"tools: {tools}",
+        reason="no harness profile says what these tools do; name one under `harness`, or add one",
+    )
+
+
+def declared_paths(contract: Contract) -> list[str]:
+    """Paths of every resource that a contract declares or refers to, in order."""
+    targets = [] if contract.resources is None else list(contract.resources.targets())
+    demands = [*(contract.input_context or ()), *(contract.output or ())]
+    targets += [contract.target(demand) for demand in demands]
+    return list(dict.fromkeys(path for target in targets for path in target.paths))
+
+
+def mentioned(evidence: Evidence, name: str, text: str) -> Check:
+    """Whether a text occurs in some tool call's arguments or result."""
+    index = evidence.mention(text)
+    if index is not None:
+        return Check(name=name, outcome="passed", where=at_index(evidence, index))
+    return Check(
+        name=name,
+        outcome="failed",
+        expected=f"{show(text)} in some tool call's arguments or result",
+        observed=f"in none of {len(evidence.trace.tool_calls)} calls",
+        reason=f"{show(text)} does not occur in any tool call",
+    )
+
+
+def path_map(activity: Activity, declared: Iterable[str]) -> PathMap:
+    """Tells which declared path a path of the trace is; all its paths show where its root is."""
+    seen = (path for event in activity.files for path in (event.path, event.moved_to))
+    return PathMap(declared, (path for path in seen if path is not None), activity.roots)

@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from benchmark_assets.model.contract import Contract
-from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.model.verdict import Check
+from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import contains_text, plain_text, show
 from benchmark_assets.scoring.plugins.base import Judge, Plugin
 
@@ -33,7 +33,8 @@ def _prepare(contract: Contract) -> Judge | None:
     whole = final.scope == "conversation"
     place = "what was said to the user" if whole else "the final answer"
 
-    def judge(trace: TraceSnapshot) -> Iterator[Check]:
+    def judge(evidence: Evidence) -> Iterator[Check]:
+        trace = evidence.trace
         said = [m.text for m in trace.messages] if whole else []
         if trace.final_answer is not None and (not whole or trace.final_answer not in said):
             said.append(trace.final_answer)
@@ -109,4 +110,8 @@ def _schema_check(validator: Draft202012Validator, answer: str | None) -> Check:
     )
 
 
-PLUGIN = Plugin("final_output", _prepare)
+PLUGIN = Plugin(
+    "final_output",
+    "what was said in the end: texts that must and must not be there, a schema",
+    _prepare,
+)

@@ -1,7 +1,8 @@
 """`tools`: every required tool was used, no forbidden one was.
 
 A required tool must have succeeded at least once: a call that only ever failed did not do the
-job. A forbidden tool fails the run by being called, whether or not the call succeeded.
+job. With `require_success: false` appearing is enough. A forbidden tool fails the run by being
+called, whether or not the call succeeded. A section that is there and empty allows no call.
 """
 
 from __future__ import annotations
@@ -10,10 +11,18 @@ from collections import Counter
 from collections.abc import Iterator
 
 from benchmark_assets.model.contract import Contract
-from benchmark_assets.model.trace import ToolCall, TraceSnapshot
+from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.model.verdict import Check
+from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import any_glob
-from benchmark_assets.scoring.plugins.base import Judge, Plugin, at, name_call, succeeded
+from benchmark_assets.scoring.plugins.base import (
+    Judge,
+    Plugin,
+    at,
+    name_call,
+    name_calls,
+    succeeded,
+)
 
 
 def _prepare(contract: Contract) -> Judge | None:
@@ -24,9 +33,14 @@ def _prepare(contract: Contract) -> Judge | None:
     forbidden = [(name, any_glob([name])) for name in policy.forbidden]
     declared = any_glob([*policy.required, *policy.optional, *policy.forbidden])
 
-    def judge(trace: TraceSnapshot) -> Iterator[Check]:
+    def judge(evidence: Evidence) -> Iterator[Check]:
+        trace = evidence.trace
         for name, fits in required:
-            yield _required(name, [c for c in enumerate(trace.tool_calls) if fits(c[1].name)])
+            used = [c for c in enumerate(trace.tool_calls) if fits(c[1].name)]
+            yield _required(name, used, policy.require_success)
+        if policy.allows_nothing:
+            yield _no_calls(evidence)
+            return
         for name, fits in forbidden:
             used = [(i, call) for i, call in enumerate(trace.tool_calls) if fits(call.name)]
             if not used:
@@ -49,15 +63,21 @@ def _prepare(contract: Contract) -> Judge | None:
     return judge
 
 
-def _required(name: str, used: list[tuple[int, ToolCall]]) -> Check:
-    good = [(i, call) for i, call in used if succeeded(call)]
+def _required(name: str, used: list[tuple[int, ToolCall]], success: bool) -> Check:
+    expected = "called successfully" if success else "called"
+    good = [(i, call) for i, call in used if not success or succeeded(call)]
     if good:
-        return Check(name=f"required: {name}", outcome="passed", where=at(good[0][1], good[0][0]))
+        return Check(
+            name=f"required: {name}",
+            outcome="passed",
+            expected=expected,
+            where=at(good[0][1], good[0][0]),
+        )
     if not used:
         return Check(
             name=f"required: {name}",
             outcome="failed",
-            expected="called successfully",
+            expected=expected,
             observed="never called",
             reason=f"required tool {name} was never called",
         )
@@ -65,11 +85,29 @@ def _required(name: str, used: list[tuple[int, ToolCall]]) -> Check:
     return Check(
         name=f"required: {name}",
         outcome="failed",
-        expected="called successfully",
+        expected=expected,
         observed=f"{len(used)} calls, all failed: {call.error or 'no message'}",
         reason=f"required tool {name} never succeeded",
         where=at(call, index),
     )
 
 
-PLUGIN = Plugin("tool_calls", _prepare)
+def _no_calls(evidence: Evidence) -> Check:
+    calls = evidence.trace.tool_calls
+    if not calls:
+        return Check(name="no calls", outcome="passed")
+    return Check(
+        name="no calls",
+        outcome="failed",
+        expected="no tool call: the section allows none",
+        observed=name_calls(evidence, range(len(calls))),
+        reason=f"{name_call(calls[0], 0)} was called where no tool is allowed",
+        where=at(calls[0], 0),
+    )
+
+
+PLUGIN = Plugin(
+    "tool_calls",
+    "required tools were called and succeeded, forbidden ones never were",
+    _prepare,
+)

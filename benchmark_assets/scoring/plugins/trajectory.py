@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from benchmark_assets.model.contract import CallRule, Contract, Trajectory
-from benchmark_assets.model.trace import ToolCall, TraceSnapshot
+from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.model.verdict import Check
+from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import Match, any_glob, args_mismatches, show
 from benchmark_assets.scoring.plugins.base import Judge, Plugin, at, name_call, succeeded
 
@@ -28,7 +29,8 @@ def _prepare(contract: Contract) -> Judge | None:
     names = _rule_names(trajectory.calls)
     writes = any_glob(trajectory.writes)
 
-    def judge(trace: TraceSnapshot) -> Iterator[Check]:
+    def judge(evidence: Evidence) -> Iterator[Check]:
+        trace = evidence.trace
         calls = trace.tool_calls
         listed: set[int] = set()
         if trajectory.allowed_paths:
@@ -242,4 +244,8 @@ def _extra_check(
     )
 
 
-PLUGIN = Plugin("trajectory", _prepare)
+PLUGIN = Plugin(
+    "trajectory",
+    "the calls took a path that is allowed, and nothing else was done",
+    _prepare,
+)

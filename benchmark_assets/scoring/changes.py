@@ -1,0 +1,264 @@
+"""What a trace changed: each file and each element in it, from how it was to how it is.
+
+Belongs here: following the content of files through a trace, and what was done to a target of
+a contract in the end. Does not belong here: whether that was demanded (`plugins/output`).
+
+What counts as done is the *net effect*: created if it was not there before the trace and is
+afterwards, updated if it was there before and after, deleted if it is gone. Whoever creates a
+file, edits it and deletes it again has done nothing. Where the trace cannot tell how it was
+before, what is possible is several, and any of them is accepted.
+
+A call *concerns* an element that shares its file if the element's name occurs in what the call
+wrote or replaced, or if the element was there before it and is not afterwards. A rewritten file
+in which the element's part is the same as before does not concern it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from benchmark_assets.model.contract import Operation
+from benchmark_assets.model.resources import Target
+from benchmark_assets.model.trace import FileEvent, Replacement
+from benchmark_assets.scoring.content import elements, find_element, occurs, parsed
+from benchmark_assets.scoring.paths import PathMap, normal_path
+
+EFFECTS: dict[tuple[bool, bool], Operation | None] = {
+    (False, True): "CREATE",
+    (True, True): "UPDATE",
+    (True, False): "DELETE",
+    (False, False): None,
+}
+"""(there before, there after) → what was done; None for nothing."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one file that did not fail.
+
+    Attributes:
+        path: As the trace has it.
+        declared: The declared path that it is; None if it is none.
+        call: Index of the tool call.
+        existed: Whether the file was there before; None if the trace cannot tell.
+        exists: Whether it is there afterwards.
+        before, after: Its whole content, as far as the trace shows it.
+        event: What the call says; of a move both changes have the same.
+    """
+
+    path: str
+    declared: str | None
+    call: int | None
+    existed: bool | None
+    exists: bool
+    before: str | None
+    after: str | None
+    event: FileEvent
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The texts that the call itself put into the file."""
+        event = self.event
+        whole = () if event.content is None or not self.exists else (event.content,)
+        more = () if event.text is None else (event.text,)
+        return (*whole, *(edit.new for edit in event.edits), *more)
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The texts that the call itself replaced."""
+        return tuple(edit.old for edit in self.event.edits)
+
+
+def follow(events: Iterable[FileEvent], paths: PathMap) -> list[Change]:
+    """The changes among a trace's file events, in order, with the content followed through."""
+    contents: dict[str, str | None] = {}
+    there: dict[str, bool] = {}
+    changes = []
+    for event in events:
+        if event.status == "error":
+            continue
+        if event.operation == "read":
+            key = _key(event.path, paths)
+            there[key] = True
+            contents[key] = contents.get(key) if event.content is None else event.content
+            continue
+        for path, exists in _places(event):
+            key = _key(path, paths)
+            change = _change(event, path, exists, paths, there.get(key), contents.get(key))
+            if path == event.moved_to:
+                change = _moved(change, contents.pop(_key(event.path, paths), None))
+            changes.append(change)
+            there[key] = exists
+            if path != event.path or event.operation != "move":
+                contents[key] = change.after
+    return changes
+
+
+def _key(path: str, paths: PathMap) -> str:
+    return paths.declared_of(path) or normal_path(path)
+
+
+def _places(event: FileEvent) -> list[tuple[str, bool]]:
+    """The paths that an event changes, and whether something is there afterwards."""
+    if event.operation == "move" and event.moved_to is not None:
+        return [(event.path, False), (event.moved_to, True)]
+    return [(event.path, event.operation not in ("delete", "move"))]
+
+
+def _change(
+    event: FileEvent,
+    path: str,
+    exists: bool,
+    paths: PathMap,
+    there: bool | None,
+    content: str | None,
+) -> Change:
+    existed = {"create": False, "update": True, "delete": True}.get(event.operation, there)
+    if event.operation == "move" and path == event.path:
+        existed = True
+    before = None if existed is False else content
+    after = None
+    if exists and event.operation != "move":
+        after = event.content if event.content is not None else _edited(before, event.edits)
+    return Change(
+        path=path,
+        declared=paths.declared_of(path),
+        call=event.call,
+        existed=existed,
+        exists=exists,
+        before=before,
+        after=after,
+        event=event,
+    )
+
+
+def _moved(change: Change, content: str | None) -> Change:
+    return Change(**{**change.__dict__, "after": content})
+
+
+def _edited(text: str | None, edits: Sequence[Replacement]) -> str | None:
+    """A content after some edits; None where it is unknown or an edit does not fit it."""
+    if not edits:
+        return None
+    for edit in edits:
+        if text is None or edit.old not in text:
+            return None
+        text = text.replace(edit.old, edit.new, -1 if edit.everywhere else 1)
+    return text
+
+
+# Targets.
+
+
+@dataclass(frozen=True)
+class NetEffect:
+    """What the trace did to one target.
+
+    Attributes:
+        changes: Those that concern it, in order.
+        possible: What was done; several where the trace cannot tell, empty if nothing was.
+    """
+
+    changes: tuple[Change, ...]
+    possible: frozenset[Operation]
+
+
+def net_effect(target: Target, changes: Sequence[Change]) -> NetEffect:
+    """What changes did to a target in the end."""
+    in_file = [change for change in changes if change.declared in target.paths]
+    if target.shares_file and target.name is None:
+        return _any_element(in_file)
+    if not target.shares_file:
+        return _of_file(in_file)
+    name = target.name or ""
+    concerning = tuple(change for change in in_file if concerns(change, name))
+    if not concerning:
+        return NetEffect((), frozenset())
+    states = (_before(concerning[0], name), _after(concerning[-1], name))
+    return NetEffect(concerning, _possible(*states))
+
+
+def _of_file(changes: Sequence[Change]) -> NetEffect:
+    if not changes:
+        return NetEffect((), frozenset())
+    # Of the several files that a target may be in, the one changed last is meant.
+    path = changes[-1].declared
+    own = tuple(change for change in changes if change.declared == path)
+    return NetEffect(own, _possible(own[0].existed, own[-1].exists))
+
+
+def _possible(before: bool | None, after: bool | None) -> frozenset[Operation]:
+    states = product(
+        (True, False) if before is None else (before,), (True, False) if after is None else (after,)
+    )
+    return frozenset(done for state in states if (done := EFFECTS[state]) is not None)
+
+
+def concerns(change: Change, name: str) -> bool:
+    """Whether a change of a shared file concerns the element of that name."""
+    if not change.exists:
+        return change.before is None or occurs(name, change.before)
+    if change.before is not None and change.after is not None:
+        old, new = occurs(name, change.before), occurs(name, change.after)
+        if old and new and _same_part(change.before, change.after, name):
+            return False
+        if old and not new:
+            return True
+    return any(occurs(name, text) for text in (*change.written, *change.replaced))
+
+
+def _same_part(before: str, after: str, name: str) -> bool:
+    """Whether an element is in two contents, and the same in both; only JSON can tell."""
+    old, new = parsed(before), parsed(after)
+    if old is None or new is None:
+        return False
+    found = find_element(old, name)
+    return bool(found) and found == find_element(new, name)
+
+
+def _before(change: Change, name: str) -> bool | None:
+    if change.existed is False:
+        return False
+    if change.before is not None:
+        return occurs(name, change.before)
+    return True if any(occurs(name, text) for text in change.replaced) else None
+
+
+def _after(change: Change, name: str) -> bool | None:
+    if not change.exists:
+        return False
+    if change.after is not None:
+        return occurs(name, change.after)
+    return True if any(occurs(name, text) for text in change.written) else None
+
+
+def _any_element(changes: Sequence[Change]) -> NetEffect:
+    possible: set[Operation] = set()
+    for change in changes:
+        possible |= _element_effects(change)
+    return NetEffect(tuple(changes), frozenset(possible))
+
+
+def _element_effects(change: Change) -> set[Operation]:
+    """What one change may have done to the elements of a file."""
+    old = _elements(change.before) if change.existed is not False else {}
+    new = _elements(change.after) if change.exists else {}
+    if old is not None and new is not None:
+        done: set[Operation] = set()
+        if new.keys() - old.keys():
+            done.add("CREATE")
+        if old.keys() - new.keys():
+            done.add("DELETE")
+        if any(old[name] != new[name] for name in old.keys() & new.keys()):
+            done.add("UPDATE")
+        return done
+    if change.existed is False:
+        return {"CREATE"}
+    return {"DELETE"} if not change.exists else {"CREATE", "UPDATE", "DELETE"}
+
+
+def _elements(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else elements(parsed(text))
