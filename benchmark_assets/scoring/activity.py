@@ -1,0 +1,396 @@
+"""What the calls of a trace did to the world: skills, files, builds, questions.
+
+Belongs here: choosing a harness profile and applying it to a trace. Does not belong here: what
+any tool does (the profiles say so), reading command lines (`shell`), or whether it was right
+(the plugins).
+
+What is counted: every effect of every call once, in the order of the calls. A call that failed
+has its effects listed with status `error`. A call that reads or writes five files is five
+events. What a trace states itself about its skills or its files is taken as it is, and nothing
+is derived for that kind.
+
+Created or updated: a tool that says which it does is believed. Else the result may show it; else
+it follows from what this trace did with the same file before: whoever has read or written it,
+or failed to find it or deleted it. Else the event stays `write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import msgspec
+
+from benchmark_assets.model.harness import Effect, HarnessProfile, Sign
+from benchmark_assets.model.identity import canonical_json
+from benchmark_assets.model.problem import did_you_mean
+from benchmark_assets.model.trace import (
+    CallStatus,
+    FileEvent,
+    FileOperation,
+    SkillLoad,
+    ToolCall,
+    TraceSnapshot,
+)
+from benchmark_assets.scoring.matching import any_glob
+from benchmark_assets.scoring.paths import normal_path, under
+from benchmark_assets.scoring.places import (
+    Found,
+    belongs,
+    first_at,
+    found_at,
+    list_length,
+    shown,
+)
+from benchmark_assets.scoring.shell import ShellEvent, ShellRun, read_command_line
+
+BuildKind = Literal["build", "validate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One run of a build or a check. `call` is the index of the tool call.
+
+    `status` None: it ran, and the trace does not show whether it passed.
+    """
+
+    call: int
+    status: CallStatus | None
+    kind: BuildKind
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a trace did. Indices are those of the trace's tool calls.
+
+    Attributes:
+        harness: Name of the profile that was applied; None if none knows any of the tools.
+        skills: Every attempt to load a skill.
+        files: Every file read, changed or moved, or attempted to. `write`: created or updated,
+            and nothing tells which.
+        builds: Every build and check.
+        questions: Calls that ask the user.
+        opaque: Calls that may have changed files that no event names.
+        unseen_reads: Calls that read files that no event names.
+        unknown: Calls of tools that the profile does not know: they may have done anything.
+        roots: Absolute or relative paths of the workspace, from the trace's metadata.
+    """
+
+    harness: str | None = None
+    skills: tuple[SkillLoad, ...] = ()
+    files: tuple[FileEvent, ...] = ()
+    builds: tuple[Build, ...] = ()
+    questions: tuple[int, ...] = ()
+    opaque: tuple[int, ...] = ()
+    unseen_reads: tuple[int, ...] = ()
+    unknown: tuple[int, ...] = ()
+    roots: tuple[str, ...] = ()
+
+
+def interpret(
+    trace: TraceSnapshot, profiles: Sequence[HarnessProfile], named: str | None = None
+) -> Activity:
+    """Say what a trace did, by the profile of its harness.
+
+    Args:
+        trace: The trace.
+        profiles: Those to choose from; of equally good ones the first is taken.
+        named: The profile to apply, whatever tools the trace uses.
+
+    Raises:
+        ValueError: If no profile is called `named`.
+    """
+    profile = choose_profile(trace, profiles, named)
+    if profile is None:
+        return Activity(skills=trace.skills, files=trace.files)
+    found = _Interpreter(trace, profile).run()
+    return replace(found, skills=trace.skills or found.skills, files=trace.files or found.files)
+
+
+def choose_profile(
+    trace: TraceSnapshot, profiles: Sequence[HarnessProfile], named: str | None = None
+) -> HarnessProfile | None:
+    """The profile called `named`, else the one that recognises most of the trace's tools.
+
+    Tools count once however often they are called. None if no profile recognises any.
+
+    Raises:
+        ValueError: If no profile is called `named`.
+    """
+    if named is not None:
+        for profile in profiles:
+            if profile.name == named:
+                return profile
+        names = [profile.name for profile in profiles]
+        cure = did_you_mean(named, names) or f"known are {', '.join(names) or 'none'}"
+        raise ValueError(f"no harness profile is called '{named}'; {cure}")
+    tools = {call.name for call in trace.tool_calls}
+    best, most = None, 0
+    for profile in profiles:
+        recognised = sum(map(any_glob(profile.recognised_by), tools))
+        if recognised > most:
+            best, most = profile, recognised
+    return best
+
+
+def effects_of(profile: HarnessProfile, tool: str) -> tuple[Effect, ...] | None:
+    """What a profile says a tool does; None if it does not know the tool."""
+    if tool in profile.tools:
+        return profile.tools[tool]
+    for glob, effects in profile.tools.items():
+        if any_glob((glob,))(tool):
+            return effects
+    return None
+
+
+def workspace_roots(profile: HarnessProfile, metadata: dict[str, Any]) -> tuple[str, ...]:
+    """The workspace roots that a trace's metadata state, in the order of the profile's keys."""
+    values: list[Any] = []
+    for place in profile.workspace:
+        # Some sources flatten nested metadata into keys with dots in them.
+        flat = [Found(metadata[place])] if place in metadata else []
+        for value in (found.value for found in flat or found_at(metadata, place)):
+            values += value if isinstance(value, list) else [value]
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    return tuple(dict.fromkeys(texts))
+
+
+class _Interpreter:
+    """Goes through the calls of one trace in order."""
+
+    def __init__(self, trace: TraceSnapshot, profile: HarnessProfile) -> None:
+        self.trace = trace
+        self.profile = profile
+        self.roots = workspace_roots(profile, trace.metadata)
+        self.files = _Files(self.roots)
+        self.skills: list[SkillLoad] = []
+        self.builds: list[Build] = []
+        self.noted: dict[str, list[int]] = {
+            kind: [] for kind in ("questions", "opaque", "unseen_reads", "unknown")
+        }
+        self._directory: dict[str | None, str | None] = {}
+
+    def run(self) -> Activity:
+        """What all calls did."""
+        known: dict[str, tuple[Effect, ...] | None] = {}
+        for index, call in enumerate(self.trace.tool_calls):
+            if call.name not in known:
+                known[call.name] = effects_of(self.profile, call.name)
+            effects = known[call.name]
+            if effects is None:
+                self._note("unknown", index)
+            for effect in effects or ():
+                if all(shown(call.arguments, (sign,)) for sign in effect.when):
+                    self._apply(effect, call, index)
+            if index in self.noted["opaque"][-1:] + self.noted["unknown"][-1:]:
+                self.files.forget()
+        return Activity(
+            harness=self.profile.name,
+            skills=tuple(self.skills),
+            files=tuple(self.files.events),
+            builds=tuple(self.builds),
+            roots=self.roots,
+            **{kind: tuple(indices) for kind, indices in self.noted.items()},
+        )
+
+    def _note(self, kind: str, index: int) -> None:
+        if self.noted[kind][-1:] != [index]:
+            self.noted[kind].append(index)
+
+    def _apply(self, effect: Effect, call: ToolCall, index: int) -> None:
+        kind = effect.effect
+        if kind == "load_skill":
+            self._load_skills(effect, call, index)
+        elif kind == "shell":
+            self._shell(effect, call, index)
+        elif kind == "build" or kind == "validate":
+            self.builds.append(Build(index, _status(call, effect), kind))
+        elif kind == "ask_user":
+            self._note("questions", index)
+        elif kind == "opaque":
+            self._note("opaque", index)
+        elif kind != "none":
+            self._files(kind, effect, call, index)
+
+    def _load_skills(self, effect: Effect, call: ToolCall, index: int) -> None:
+        names = first_at(call.arguments, effect.name, str)
+        statuses = _statuses(call, effect, names)
+        for found, status in zip(names, statuses, strict=True):
+            self.skills.append(SkillLoad(name=found.value, status=status, call=index))
+        if not names:
+            self._note("unknown", index)
+
+    def _files(self, kind: FileOperation, effect: Effect, call: ToolCall, index: int) -> None:
+        paths = first_at(call.arguments, effect.path, str)
+        if not paths:
+            self._note("unseen_reads" if kind == "read" else "opaque", index)
+        contents = first_at(call.arguments, effect.content)
+        targets = first_at(call.arguments, effect.to, str)
+        created = _per_file(call.result, effect.created, paths)
+        updated = _per_file(call.result, effect.updated, paths)
+        missing = _per_file(_evidence(call), effect.missing, paths)
+        for i, status in enumerate(_statuses(call, effect, paths)):
+            at = paths[i].position
+            operation: FileOperation = "create" if created[i] else "update" if updated[i] else kind
+            event = FileEvent(
+                path=paths[i].value,
+                operation=operation,
+                status=status,
+                content=_joined(found.value for found in contents if belongs(found.position, at)),
+                moved_to=next((t.value for t in targets if belongs(t.position, at)), None),
+                call=index,
+            )
+            happened = status == "ok" or (status is None and call.status is None)
+            self.files.add(event, happened=happened, missing=bool(missing[i]))
+
+    def _shell(self, effect: Effect, call: ToolCall, index: int) -> None:
+        commands = first_at(call.arguments, effect.command, str)
+        if not commands:
+            self._note("opaque", index)
+            return
+        started_in = self._directory.get(call.agent, "")
+        reading = read_command_line(commands[0].value, started_in, self.profile.commands)
+        status = _status(call, effect)
+        for event in reading.events:
+            self._shell_event(event, status, call, index)
+        for run in reading.runs:
+            self.builds.append(Build(index, _run_status(run, status, call), run.kind))
+        if reading.opaque:
+            self._note("opaque", index)
+        if reading.unseen_read:
+            self._note("unseen_reads", index)
+        if effect.keeps_directory and reading.moved:
+            self._directory[call.agent] = None if status == "error" else reading.directory
+        if shown(call.result, effect.directory_reset):
+            self._directory[call.agent] = ""
+
+    def _shell_event(
+        self, event: ShellEvent, line: CallStatus | None, call: ToolCall, index: int
+    ) -> None:
+        status = _part_status(line, sure=event.sure, last=event.last)
+        self.files.add(
+            FileEvent(
+                path=event.path,
+                operation=event.operation,
+                status=status,
+                content=event.content,
+                moved_to=event.moved_to,
+                call=index,
+            ),
+            happened=status == "ok" or (line is None and event.sure),
+        )
+
+
+class _Files:
+    """The files of one trace: what happened to them, and which are known to exist."""
+
+    def __init__(self, roots: Sequence[str]) -> None:
+        self.events: list[FileEvent] = []
+        self._roots = tuple(map(normal_path, roots))
+        self._exists: dict[str, bool] = {}
+
+    def add(self, event: FileEvent, *, happened: bool, missing: bool = False) -> None:
+        """Add an event, told apart as created or updated if what is known of the file does.
+
+        Args:
+            event: What was done or attempted.
+            happened: Whether it was done for all that is known.
+            missing: Whether it failed because there is no such file.
+        """
+        key = self._key(event.path)
+        if event.operation == "write" and key in self._exists:
+            operation: FileOperation = "update" if self._exists[key] else "create"
+            event = msgspec.structs.replace(event, operation=operation)
+        self.events.append(event)
+        if happened:
+            self._exists[key] = event.operation not in ("delete", "move")
+            if event.moved_to is not None:
+                self._exists[self._key(event.moved_to)] = True
+        elif missing and event.status == "error":
+            self._exists[key] = False
+        elif event.status is None and event.operation != "read":
+            self._exists.pop(key, None)
+            self._exists.pop(self._key(event.moved_to or ""), None)
+
+    def forget(self) -> None:
+        """Something unseen may have happened to any file."""
+        self._exists.clear()
+
+    def _key(self, path: str) -> str:
+        normal = normal_path(path)
+        inside = (under(normal, root) for root in self._roots)
+        return next((part for part in inside if part is not None), normal)
+
+
+# What the status and the result of a call show.
+
+
+def _evidence(call: ToolCall) -> Any:
+    return call.error if call.result is None else call.result
+
+
+def _status(call: ToolCall, effect: Effect) -> CallStatus | None:
+    """Whether a call did what the effect says; None if nothing tells."""
+    if call.status == "error" or call.error is not None or shown(call.result, effect.failed):
+        return "error"
+    return "ok" if call.status == "ok" or shown(call.result, effect.succeeded) else None
+
+
+def _statuses(call: ToolCall, effect: Effect, items: Sequence[Found]) -> list[CallStatus | None]:
+    """The status of each of the things that one call does it to."""
+    if call.status == "error" or call.error is not None:
+        return ["error" for _ in items]
+    failed = _per_file(call.result, effect.failed, items)
+    succeeded = _per_file(call.result, effect.succeeded, items)
+    statuses: list[CallStatus | None] = []
+    for bad, good in zip(failed, succeeded, strict=True):
+        if bad:
+            statuses.append("error")
+        else:
+            statuses.append("ok" if bad is False and (good or call.status == "ok") else None)
+    return statuses
+
+
+def _per_file(result: Any, signs: Sequence[Sign], items: Sequence[Found]) -> list[bool | None]:
+    """Whether a result shows one of the signs for each thing that a call names.
+
+    A sign that stands in a list of as many results as things belongs to one of them each; in a
+    list of another length it belongs to nobody knows which: None for all.
+    """
+    answers: list[bool | None] = [False for _ in items]
+    for sign in signs:
+        found = shown(result, (sign,))
+        length = list_length(result, sign.at)
+        if found and length is not None and length != len(items):
+            return [None for _ in items]
+        for i, item in enumerate(items):
+            at = item.position if item.position or len(items) > 1 else (0,)
+            if any(belongs(one.position, at) for one in found):
+                answers[i] = True
+    return answers
+
+
+def _part_status(line: CallStatus | None, *, sure: bool, last: bool) -> CallStatus | None:
+    """The status of one command of a line, by the whole line's."""
+    if line == "error":
+        return "error" if last else None
+    return line if sure else None
+
+
+def _run_status(run: ShellRun, line: CallStatus | None, call: ToolCall) -> CallStatus | None:
+    """Whether a build or check passed: by what it printed, else by the line's status."""
+    if shown(call.result, run.command.failed):
+        return "error"
+    status = _part_status(line, sure=run.sure, last=run.last)
+    if status is None and shown(call.result, run.command.succeeded):
+        return "ok"
+    return status
+
+
+def _joined(values: Iterable[Any]) -> str | None:
+    """Contents as one text; what is no text, as its JSON."""
+    texts = [
+        value if isinstance(value, str) else canonical_json(value).decode() for value in values
+    ]
+    return "\n".join(texts) if texts else None
