@@ -20,6 +20,7 @@ import yaml
 
 from benchmark_assets.adapters.yaml_files import (
     Document,
+    KeyPath,
     by_line,
     look_up,
     parse_yaml,
@@ -250,7 +251,9 @@ def _load(path: Path, default_id: str, known: Known | None) -> tuple[Document, C
 
 def _unknown_names(document: Document, contract: Contract, known: Known) -> Iterator[Problem]:
     """References to profiles and plugins that there are not."""
-    named = [(("harness",), contract.harness, known.harnesses, "harness profile")]
+    named: list[tuple[KeyPath, str | None, tuple[str, ...], str]] = [
+        (("harness",), contract.harness, known.harnesses, "harness profile")
+    ]
     named += [(("plugins", name), name, known.plugins, "plugin") for name in contract.plugins]
     for path, name, names, what in named:
         if name is not None and name not in names:

@@ -25,8 +25,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from benchmark_assets.model.contract import NonEmpty, Regex, Scalar, Section, SomeNames
 from benchmark_assets.model.identity import canonical_json, content_hash
+from benchmark_assets.model.section import NonEmpty, Regex, Scalar, Section, SomeNames
 
 EffectKind = Literal[
     "load_skill",
@@ -140,9 +140,9 @@ _NEEDS: dict[str, tuple[str, ...]] = {
 }
 _MAY_HAVE: dict[str, tuple[str, ...]] = {
     "load_skill": ("failed", "succeeded"),
-    "read": ("failed", "succeeded", "missing"),
+    "read": ("content", "failed", "succeeded", "missing"),
     "create": ("content", "failed", "succeeded", "missing"),
-    "update": ("content", "failed", "succeeded", "missing"),
+    "update": ("content", "old", "everywhere", "failed", "succeeded", "missing"),
     "write": ("content", "failed", "succeeded", "missing", "created", "updated"),
     "delete": ("failed", "succeeded", "missing"),
     "move": ("failed", "succeeded", "missing"),
@@ -162,8 +162,12 @@ class Effect(Section):
         path: Where in the arguments the file's path stands, or the files' paths; of a `move`,
             the old one.
         to: Of a `move`: the new path.
-        content: Where what is written stands. Of several files, the content at the same
-            position belongs to each; of several contents for one file, all, joined by newlines.
+        content: Where what is written stands: the whole file, or of an `update` the part that
+            was put in. Of a `read`: where in the *result* the whole file stands. Of several
+            files, the content at the same position belongs to each; of several contents for
+            one file, all, joined by newlines.
+        old: Of an `update`: where the text that `content` replaced stands.
+        everywhere: Of an `update`: where it says that all occurrences were replaced.
         name: Of `load_skill`: the skill's name.
         command: Of `shell`: the command line.
         failed, succeeded: How that shows in the result, where the call's own status does not
@@ -180,6 +184,8 @@ class Effect(Section):
     path: Places = ()
     to: Places = ()
     content: Places = ()
+    old: Places = ()
+    everywhere: Places = ()
     name: Places = ()
     command: Places = ()
     failed: Signs = ()

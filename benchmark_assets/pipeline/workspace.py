@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from benchmark_assets.adapters.contract_files import ContractSet, load_contracts
-from benchmark_assets.adapters.harness_files import load_profiles
+from benchmark_assets.adapters.harness_files import load_harnesses
 from benchmark_assets.adapters.project_file import Project
 from benchmark_assets.adapters.store import Store
 from benchmark_assets.pipeline.rules import Rules, load_plugins
@@ -43,6 +43,6 @@ class Workspace:
         Raises:
             InputError: With all that is wrong with either.
         """
-        return Rules(
-            load_profiles(self.project.harness_paths()), load_plugins(self.project.plugin_paths())
-        )
+        harnesses = load_harnesses(self.project.harness_paths())
+        harnesses.raise_if_problems()
+        return Rules(harnesses.profiles, load_plugins(self.project.plugin_paths()))

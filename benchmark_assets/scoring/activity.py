@@ -16,7 +16,7 @@ or failed to find it or deleted it. Else the event stays `write`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ from benchmark_assets.model.trace import (
     CallStatus,
     FileEvent,
     FileOperation,
+    Replacement,
     SkillLoad,
     ToolCall,
     TraceSnapshot,
@@ -37,6 +38,7 @@ from benchmark_assets.scoring.matching import any_glob
 from benchmark_assets.scoring.paths import normal_path, under
 from benchmark_assets.scoring.places import (
     Found,
+    Position,
     belongs,
     first_at,
     found_at,
@@ -225,7 +227,7 @@ class _Interpreter:
         paths = first_at(call.arguments, effect.path, str)
         if not paths:
             self._note("unseen_reads" if kind == "read" else "opaque", index)
-        contents = first_at(call.arguments, effect.content)
+        written = _written(kind, effect, call, single=len(paths) == 1)
         targets = first_at(call.arguments, effect.to, str)
         created = _per_file(call.result, effect.created, paths)
         updated = _per_file(call.result, effect.updated, paths)
@@ -237,9 +239,9 @@ class _Interpreter:
                 path=paths[i].value,
                 operation=operation,
                 status=status,
-                content=_joined(found.value for found in contents if belongs(found.position, at)),
                 moved_to=next((t.value for t in targets if belongs(t.position, at)), None),
                 call=index,
+                **written(at),
             )
             happened = status == "ok" or (status is None and call.status is None)
             self.files.add(event, happened=happened, missing=bool(missing[i]))
@@ -321,6 +323,44 @@ class _Files:
         normal = normal_path(path)
         inside = (under(normal, root) for root in self._roots)
         return next((part for part in inside if part is not None), normal)
+
+
+# What a call says about the content of files.
+
+
+def _written(
+    kind: FileOperation, effect: Effect, call: ToolCall, *, single: bool
+) -> Callable[[Position], dict[str, Any]]:
+    """What a call says about the content of each file, by the file's position.
+
+    An `update` whose old text is unknown shows what was put in and not the whole file.
+    """
+    source = call.result if kind == "read" else call.arguments
+    contents = first_at(source, effect.content, str if kind == "read" else object)
+    if kind == "read" and not single:
+        # One text for several files belongs to none of them alone.
+        contents = [found for found in contents if found.position]
+    olds = first_at(call.arguments, effect.old, str)
+    everywhere = first_at(call.arguments, effect.everywhere)
+
+    def of_file(at: Position) -> dict[str, Any]:
+        own = [found for found in contents if belongs(found.position, at)]
+        if kind != "update":
+            return {"content": _joined(found.value for found in own)}
+        edits = tuple(
+            Replacement(
+                old=old.value,
+                new=_joined(found.value for found in own if found.position == old.position) or "",
+                everywhere=any(
+                    e.value is True and belongs(e.position, old.position) for e in everywhere
+                ),
+            )
+            for old in olds
+            if belongs(old.position, at)
+        )
+        return {"edits": edits} if edits else {"text": _joined(found.value for found in own)}
+
+    return of_file
 
 
 # What the status and the result of a call show.

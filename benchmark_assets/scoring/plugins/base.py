@@ -90,8 +90,8 @@ def unknown_harness(evidence: Evidence, activity: Activity, recorded: bool) -> C
 def declared_paths(contract: Contract) -> list[str]:
     """Paths of every resource that a contract declares or refers to, in order."""
     targets = [] if contract.resources is None else list(contract.resources.targets())
-    demands = [*(contract.input_context or ()), *(contract.output or ())]
-    targets += [contract.target(demand) for demand in demands]
+    targets += [contract.target(demand) for demand in contract.input_context or ()]
+    targets += [contract.target(demand) for demand in contract.output or ()]
     return list(dict.fromkeys(path for target in targets for path in target.paths))
 
 
