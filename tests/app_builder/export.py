@@ -23,7 +23,8 @@ _BUCKETS = {"input": "input", "input_cache_read": "cache_read", "output": "outpu
 
 def snapshot(run: Run) -> dict[str, Any]:
     """The run as snapshot JSON."""
-    generations, calls = [], []
+    generations: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
     for index, turn in enumerate(run.turns):
         generations.append(
             _known(
@@ -34,6 +35,7 @@ def snapshot(run: Run) -> dict[str, Any]:
                 started_at=_time(turn.started_at),
                 ended_at=_time(turn.ended_at),
                 span_id=_span(run, "generation", index),
+                finish_reason=_finish_reason(turn),
                 before_call=len(calls),
             )
         )
@@ -77,6 +79,12 @@ def snapshot(run: Run) -> dict[str, Any]:
             if turn.error is not None
         ],
     )
+
+
+def _finish_reason(turn: Turn) -> str | None:
+    if turn.error is not None:
+        return None
+    return "stop" if turn.text is not None else "tool_calls"
 
 
 def _snapshot_call(run: Run, record: CallRecord, index: int) -> dict[str, Any]:
@@ -322,4 +330,4 @@ def _milliseconds(started: datetime, ended: datetime) -> int:
 
 
 def _known(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value not in (None, [], {})}
+    return {name: value for name, value in fields.items() if value is not None}

@@ -322,7 +322,7 @@ def _screenshot() -> dict[str, Script]:
         ),
         "too_many_steps": script(after={"picture": [_search(f"wm-{c}") for c in "bcdefghijklm"]}),
         "too_many_tokens": script(
-            after={"picture": [_read(*[HRDB_API, HRDB_MODEL, CATALOG, MAIN] * 6)]}
+            after={"picture": [_read(*[HRDB_API, HRDB_MODEL, CATALOG, MAIN] * 12)]}
         ),
         "page_written_again": script(
             after={
