@@ -11,34 +11,36 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import datetime
 from typing import Any
 
 from tests.app_builder.harness import MODEL, CallRecord, Run, Turn
 from tests.app_builder.project import WORKSPACE
 
 AGENT = "app-builder"
+Row = dict[str, Any]
+
 _BUCKETS = {"input": "input", "input_cache_read": "cache_read", "output": "output"}
+_PROJECT = {"projectId": "clappbuilder0001", "environment": "default", "version": None}
+_EMPTY_ROW: Row = {
+    "model": None,
+    "modelParameters": None,
+    "completionStartTime": None,
+    "timeToFirstToken": None,
+    "usageDetails": {},
+    "costDetails": {},
+    "totalCost": 0,
+    "toolDefinitions": {},
+    "toolCalls": [],
+    "toolCallNames": [],
+}
 
 
 def snapshot(run: Run) -> dict[str, Any]:
     """The run as snapshot JSON."""
-    generations: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
-    for index, turn in enumerate(run.turns):
-        generations.append(
-            _known(
-                model=MODEL,
-                agent=AGENT,
-                tokens={_BUCKETS[bucket]: count for bucket, count in turn.usage.items()},
-                cost_usd=_dollars(turn) if turn.usage else None,
-                started_at=_time(turn.started_at),
-                ended_at=_time(turn.ended_at),
-                span_id=_span(run, "generation", index),
-                finish_reason=_finish_reason(turn),
-                before_call=len(calls),
-            )
-        )
+    generations: list[Row] = []
+    calls: list[Row] = []
+    for turn in run.turns:
+        generations.append(_snapshot_generation(run, turn, len(generations), len(calls)))
         for record in turn.calls:
             calls.append(_snapshot_call(run, record, len(calls)))
     return _known(
@@ -48,83 +50,76 @@ def snapshot(run: Run) -> dict[str, Any]:
         model=MODEL,
         agents=[AGENT],
         task=f"{AGENT}/{run.task.name}",
-        started_at=_time(run.started_at),
-        ended_at=_time(run.ended_at),
-        duration_ms=_milliseconds(run.started_at, run.ended_at),
+        **_times(run),
+        duration_ms=_milliseconds(run),
         environment="default",
+        user_id="alice",
         metadata=_metadata(run),
         prompt=run.task.prompt,
         final_answer=run.answer,
         ended="completed" if run.error is None else "error",
         ended_normally=run.error is None,
         error=run.error,
-        tokens={
-            name: sum(turn.usage.get(bucket, 0) for turn in run.turns)
-            for bucket, name in _BUCKETS.items()
-        },
-        cost_usd=total_cost(run),
+        tokens=_tokens(*run.turns),
+        cost_usd=_dollars(*run.turns),
         generations=generations,
         tool_calls=calls,
         messages=_messages(run),
-        error_spans=[
-            {
-                "name": MODEL,
-                "kind": "GENERATION",
-                "message": turn.error,
-                "agent": AGENT,
-                "started_at": _time(turn.started_at),
-                "span_id": _span(run, "generation", index),
-            }
-            for index, turn in enumerate(run.turns)
-            if turn.error is not None
-        ],
+        error_spans=_error_spans(run),
     )
 
 
-def _finish_reason(turn: Turn) -> str | None:
-    if turn.error is not None:
-        return None
-    return "stop" if turn.text is not None else "tool_calls"
+def _snapshot_generation(run: Run, turn: Turn, index: int, before_call: int) -> Row:
+    reason = None if turn.error else "tool_calls" if turn.calls else "stop"
+    return _known(
+        model=MODEL,
+        agent=AGENT,
+        tokens=_tokens(turn) if turn.usage else None,
+        cost_usd=_dollars(turn) if turn.usage else None,
+        finish_reason=reason,
+        **_times(turn),
+        span_id=_span(run, "generation", index),
+        before_call=before_call,
+    )
 
 
-def _snapshot_call(run: Run, record: CallRecord, index: int) -> dict[str, Any]:
+def _snapshot_call(run: Run, record: CallRecord, index: int) -> Row:
     return _known(
         name=record.call.tool,
         arguments=record.call.arguments,
         result=record.result,
         status="ok" if record.error is None else "error",
         error=record.error,
-        started_at=_time(record.started_at),
-        ended_at=_time(record.ended_at),
+        **_times(record),
         agent=AGENT,
         span_id=_span(run, "tool", index),
     )
 
 
-def _messages(run: Run) -> list[dict[str, Any]]:
+def _messages(run: Run) -> list[Row]:
     """The questions and the last words; a question has been put when its call is made."""
-    asked = [
-        {
-            "text": record.call.arguments["question"],
-            "before_call": index + 1,
-            "question": True,
-            "agent": AGENT,
-            "at": _time(record.started_at),
-        }
-        for index, record in enumerate(run.calls)
+    messages: list[Row] = [
+        {"text": record.call.arguments["question"], "before_call": index, "question": True}
+        for index, record in enumerate(run.calls, 1)
         if record.call.tool == "ask_user"
     ]
-    said = [
+    if run.answer is not None:
+        messages.append({"text": run.answer, "before_call": len(run.calls)})
+    return messages
+
+
+def _error_spans(run: Run) -> list[Row]:
+    return [
         {
-            "text": turn.text,
-            "before_call": len(run.calls),
-            "agent": AGENT,
-            "at": _time(turn.ended_at),
+            "name": "ChatOpenAI",
+            "kind": "GENERATION",
+            "message": turn.error,
+            "started_at": _times(turn)["started_at"],
+            "span_id": _span(run, "generation", index),
         }
-        for turn in run.turns
-        if turn.text is not None
+        for index, turn in enumerate(run.turns)
+        if turn.error is not None
     ]
-    return asked + said
 
 
 def langfuse(run: Run) -> dict[str, Any]:
@@ -133,17 +128,11 @@ def langfuse(run: Run) -> dict[str, Any]:
     asked = json.dumps({"messages": [{"role": "user", "content": run.task.prompt}]})
     said = None if run.answer is None else json.dumps({"messages": [_assistant(run.answer)]})
     rows = [
-        _row(
-            run,
-            root,
-            None,
-            "CHAIN",
-            AGENT,
-            (run.started_at, run.ended_at),
-            run.error,
-            input=asked,
-            output=said,
-        )
+        {
+            **_row(run, run, (root, None), "CHAIN", AGENT, error=run.error),
+            "input": asked,
+            "output": said,
+        }
     ]
     calls = 0
     for index, turn in enumerate(run.turns):
@@ -153,153 +142,108 @@ def langfuse(run: Run) -> dict[str, Any]:
             calls += 1
     rows.sort(key=lambda row: row["startTime"], reverse=True)
     trace = {
+        **_PROJECT,
         "id": run.trace_id,
-        "projectId": "clappbuilder0001",
         "name": AGENT,
-        "timestamp": _time(run.started_at),
-        "environment": "default",
+        "timestamp": _times(run)["started_at"],
         "tags": [run.task.workflow],
         "bookmarked": False,
         "release": None,
-        "version": None,
         "userId": "alice",
         "sessionId": None,
         "public": False,
         "input": json.dumps(asked),
-        "output": json.dumps(said),
-        "createdAt": _time(run.started_at),
-        "updatedAt": _time(run.ended_at),
+        "output": None if said is None else json.dumps(said),
+        "createdAt": _times(run)["started_at"],
+        "updatedAt": _times(run)["ended_at"],
         "metadata": json.dumps(_metadata(run)),
         "scores": [],
-        "latency": _milliseconds(run.started_at, run.ended_at) / 1000,
     }
     return {"trace": trace, "observations": rows}
 
 
-def _generation_row(run: Run, turn: Turn, index: int, root: str, calls: int) -> dict[str, Any]:
+def _generation_row(run: Run, turn: Turn, index: int, root: str, calls: int) -> Row:
     wanted = [
-        {
-            "id": _span(run, "call", calls + offset),
-            "type": "tool_call",
-            "name": record.call.tool,
-            "args": record.call.arguments,
-        }
+        {**_request(run, record, calls + offset), "type": "tool_call"}
         for offset, record in enumerate(turn.calls)
     ]
-    asked = [{"role": "user", "content": run.task.prompt}]
-    row = _row(
-        run,
-        _span(run, "generation", index),
-        root,
-        "GENERATION",
-        "ChatOpenAI",
-        (turn.started_at, turn.ended_at),
-        turn.error,
-        input=json.dumps(asked),
-        output=json.dumps({**_assistant(turn.text or ""), "tool_calls": wanted}),
-    )
+    ids = (_span(run, "generation", index), root)
+    row = _row(run, turn, ids, "GENERATION", "ChatOpenAI", error=turn.error)
+    row["input"] = json.dumps([{"role": "user", "content": run.task.prompt}])
     if turn.usage:
+        row["output"] = json.dumps({**_assistant(turn.text or ""), "tool_calls": wanted})
         row["usageDetails"] = {**turn.usage, "total": sum(turn.usage.values())}
         row["costDetails"] = {**turn.cost, "total": _dollars(turn)}
         row["totalCost"] = _dollars(turn)
-    row["model"] = MODEL
-    row["toolCallNames"] = [call["name"] for call in wanted]
-    return row
+    return {**row, "model": MODEL, "toolCallNames": [call["name"] for call in wanted]}
 
 
-def _tool_rows(run: Run, record: CallRecord, index: int, root: str) -> list[dict[str, Any]]:
+def _tool_rows(run: Run, record: CallRecord, index: int, root: str) -> list[Row]:
     """The node of the graph and the tool in it; a failure is written on both."""
-    node, call_id = _span(run, "node", index), _span(run, "call", index)
-    request = {"name": record.call.tool, "args": record.call.arguments, "id": call_id}
-    message = {
-        "content": record.result,
-        "type": "tool",
-        "name": record.call.tool,
-        "tool_call_id": call_id,
-        "status": "success",
-    }
-    times = (record.started_at, record.ended_at)
-    return [
-        _row(
-            run,
-            node,
-            root,
-            "CHAIN",
-            "tools",
-            times,
-            record.error,
-            input=json.dumps([{**request, "type": "tool_call"}]),
-            output=json.dumps({"messages": [message]}),
-        ),
-        _row(
-            run,
-            _span(run, "tool", index),
-            node,
-            "TOOL",
-            record.call.tool,
-            times,
-            record.error,
-            input=json.dumps(record.call.arguments),
-            output=json.dumps(message),
-        ),
-    ]
+    ids = (_span(run, "node", index), root)
+    node = _row(run, record, ids, "CHAIN", "tools", error=record.error)
+    ids = (_span(run, "tool", index), node["id"])
+    tool = _row(run, record, ids, "TOOL", record.call.tool, error=record.error)
+    request = _request(run, record, index)
+    node["input"] = json.dumps([{**request, "type": "tool_call"}])
+    tool["input"] = json.dumps(record.call.arguments)
+    if record.result is not None:
+        message = {"content": record.result, "type": "tool", "name": record.call.tool}
+        message |= {"tool_call_id": request["id"], "status": "success"}
+        node["output"] = json.dumps({"messages": [message]})
+        tool["output"] = json.dumps(message)
+    return [node, tool]
 
 
 def _row(
     run: Run,
-    row_id: str,
-    parent: str | None,
+    timed: Run | Turn | CallRecord,
+    ids: tuple[str, str | None],
     kind: str,
     name: str,
-    times: tuple[datetime, datetime],
+    *,
     error: str | None,
-    **io: str | None,
-) -> dict[str, Any]:
-    """One observation; what failed has no output, unless it is the trace's root."""
-    started, ended = times
-    if error is not None and parent is not None:
-        io["output"] = None
+) -> Row:
+    """One observation without input and output; `ids` are its own and its parent's."""
+    times = _times(timed)
     metadata = {"thread_id": run.trace_id[:8], "lc_agent_name": AGENT}
     if kind == "TOOL" or name == "tools":
         metadata["langgraph_node"] = "tools"
     return {
-        "id": row_id,
+        **_PROJECT,
+        **_EMPTY_ROW,
+        "id": ids[0],
         "traceId": run.trace_id,
-        "startTime": _time(started),
-        "endTime": _time(ended),
-        "projectId": "clappbuilder0001",
-        "parentObservationId": parent,
+        "parentObservationId": ids[1],
         "type": kind,
-        "environment": "default",
         "name": name,
+        "startTime": times["started_at"],
+        "endTime": times["ended_at"],
+        "createdAt": times["started_at"],
+        "updatedAt": times["ended_at"],
+        "latency": _milliseconds(timed) / 1000,
         "level": "DEFAULT" if error is None else "ERROR",
         "statusMessage": error,
-        "version": None,
-        "createdAt": _time(started),
-        "updatedAt": _time(ended),
-        **io,
-        "model": None,
-        "modelParameters": None,
-        "completionStartTime": None,
-        "latency": _milliseconds(started, ended) / 1000,
-        "timeToFirstToken": None,
-        "usageDetails": {},
-        "costDetails": {},
-        "totalCost": 0,
-        "toolDefinitions": {},
-        "toolCalls": [],
-        "toolCallNames": [],
+        "input": None,
+        "output": None,
         "metadata": json.dumps(metadata),
     }
 
 
-def total_cost(run: Run) -> float:
-    """US dollars of the whole run, in whole millionths."""
-    return round(sum(_dollars(turn) for turn in run.turns), 6)
+def _request(run: Run, record: CallRecord, index: int) -> Row:
+    call = record.call
+    return {"id": _span(run, "call", index), "name": call.tool, "args": call.arguments}
 
 
-def _dollars(turn: Turn) -> float:
-    return round(sum(turn.cost.values()), 6)
+def _tokens(*turns: Turn) -> dict[str, int]:
+    return {
+        name: sum(turn.usage.get(bucket, 0) for turn in turns) for bucket, name in _BUCKETS.items()
+    }
+
+
+def _dollars(*turns: Turn) -> float:
+    """US dollars in whole millionths."""
+    return round(sum(sum(turn.cost.values()) for turn in turns), 6)
 
 
 def _metadata(run: Run) -> dict[str, Any]:
@@ -309,7 +253,6 @@ def _metadata(run: Run) -> dict[str, Any]:
         "task_id": f"{AGENT}/{run.task.name}",
         "variant": run.variant,
         "workspace": WORKSPACE,
-        "user_id": "alice",
     }
 
 
@@ -321,12 +264,15 @@ def _span(run: Run, kind: str, index: int) -> str:
     return hashlib.sha256(f"{run.trace_id}/{kind}/{index}".encode()).hexdigest()[:16]
 
 
-def _time(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _times(timed: Run | Turn | CallRecord) -> dict[str, str]:
+    return {
+        key: time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        for key, time in (("started_at", timed.started_at), ("ended_at", timed.ended_at))
+    }
 
 
-def _milliseconds(started: datetime, ended: datetime) -> int:
-    return round((ended - started).total_seconds() * 1000)
+def _milliseconds(timed: Run | Turn | CallRecord) -> int:
+    return round((timed.ended_at - timed.started_at).total_seconds() * 1000)
 
 
 def _known(**fields: Any) -> dict[str, Any]:
