@@ -390,6 +390,16 @@ def test_a_side_chain_is_named_by_the_call_that_started_it() -> None:
     assert [m.text for m in found.messages] == ["Ok."]
 
 
+@pytest.mark.parametrize("text", ["Look again.", "[Request interrupted by user]"])
+def test_what_a_sub_agent_is_told_is_no_text_of_the_user(text: str) -> None:
+    """A sub-agent in the background, at work while the agent waits for the user."""
+    content = [{"type": "text", "text": text}]
+    later = [told("user", {"content": content}), user(content, isSidechain=True)]
+    found = session(*later, user(), says("Which?", stop_reason="end_turn"), *later)
+    assert (found.prompt, found.ended) == ("Add a page.", "end_turn")
+    assert [m.question for m in found.messages] == [False]
+
+
 @pytest.mark.parametrize(
     ("fields", "name"), [({"agentId": "a77"}, "a77"), ({}, "sidechain")], ids=repr
 )
@@ -580,6 +590,16 @@ def test_an_api_error_that_was_got_past_is_an_error_span() -> None:
         ),
     )
     assert (found.ended, found.error, found.problem) == ("end_turn", None, None)
+
+
+def test_each_api_error_is_listed_once() -> None:
+    failed = [user(), api_error("first"), user("Again."), api_error("second")]
+    found = session(*failed)
+    assert ([s.message for s in found.error_spans], found.error) == (["first"], "second")
+    stopped = user([{"type": "text", "text": "[Request interrupted by user]"}])
+    found = session(*failed, user("Again."), stopped)
+    assert [s.message for s in found.error_spans] == ["first", "second"]
+    assert (found.error, found.problem) == ("ended by interrupted", None)
 
 
 def test_a_sub_agents_api_error_does_not_end_the_session() -> None:
