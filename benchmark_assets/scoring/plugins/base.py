@@ -22,11 +22,13 @@ class Plugin:
 
     Attributes:
         name: What verdicts and reports call it.
+        description: What it checks, in one line, for people who choose plugins.
         prepare: Compiles what a contract demands, once, into a judge for any number of
             traces; None if the contract has nothing for this plugin, which then is skipped.
     """
 
     name: str
+    description: str
     prepare: Callable[[Contract], Judge | None]
 
 

@@ -109,4 +109,8 @@ def _schema_check(validator: Draft202012Validator, answer: str | None) -> Check:
     )
 
 
-PLUGIN = Plugin("final_output", _prepare)
+PLUGIN = Plugin(
+    "final_output",
+    "what was said in the end: texts that must and must not be there, a schema",
+    _prepare,
+)

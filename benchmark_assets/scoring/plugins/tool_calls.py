@@ -72,4 +72,8 @@ def _required(name: str, used: list[tuple[int, ToolCall]]) -> Check:
     )
 
 
-PLUGIN = Plugin("tool_calls", _prepare)
+PLUGIN = Plugin(
+    "tool_calls",
+    "required tools were called and succeeded, forbidden ones never were",
+    _prepare,
+)

@@ -105,4 +105,8 @@ def _failed_calls(trace: TraceSnapshot, in_error: bool, fail_on_recovered: bool)
     )
 
 
-PLUGIN = Plugin("trace_health", _prepare)
+PLUGIN = Plugin(
+    "trace_health",
+    "the run ended as it should, is in no error state, and its calls did not fail",
+    _prepare,
+)

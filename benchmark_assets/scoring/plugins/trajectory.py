@@ -242,4 +242,8 @@ def _extra_check(
     )
 
 
-PLUGIN = Plugin("trajectory", _prepare)
+PLUGIN = Plugin(
+    "trajectory",
+    "the calls took a path that is allowed, and nothing else was done",
+    _prepare,
+)
