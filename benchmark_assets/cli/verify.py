@@ -1,0 +1,290 @@
+"""`bench verify`, also `run-verify`: one trace under one contract, check by check."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+from rich.text import Text
+
+from benchmark_assets.adapters.contract_files import ContractFile, find_contract
+from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.adapters.project_file import load_project
+from benchmark_assets.adapters.traces import read_traces, why_unplaced
+from benchmark_assets.cli.options import config_option, format_option, json_option
+from benchmark_assets.cli.output import (
+    EXIT_CLEAN,
+    EXIT_FAILED,
+    EXIT_NO_VERDICT,
+    print_problems,
+    stderr,
+    stdout,
+)
+from benchmark_assets.model.problem import InputError, Problem, did_you_mean
+from benchmark_assets.model.project import ProjectConfig
+from benchmark_assets.model.trace import TraceSnapshot
+from benchmark_assets.report.breakdown import (
+    Verification,
+    no_verdict_json,
+    print_breakdown,
+    verification_json,
+)
+from benchmark_assets.report.lines import print_prose
+from benchmark_assets.report.machine import indented
+from benchmark_assets.report.text import printable
+from benchmark_assets.scoring.evaluate import ENGINE_VERSION, ContractJudge
+from benchmark_assets.scoring.plugins import PLUGINS
+from benchmark_assets.scoring.plugins.base import Plugin
+from benchmark_assets.scoring.routing import applies, describe
+
+LISTED = 20
+"""Most ids of traces that an error lists."""
+
+_EXIT = {True: EXIT_CLEAN, False: EXIT_FAILED, None: EXIT_NO_VERDICT}
+
+
+@click.command("verify")
+@click.option("--contract", "contract_name", help="Contract file, or the id of a contract.")
+@click.option(
+    "--snapshot",
+    type=click.Path(path_type=Path),
+    help="File that the trace is saved in, in any trace format.",
+)
+@click.option(
+    "--trace-id",
+    envvar="TRACE_ID",
+    help="Which trace, where the file holds several; default: TRACE_ID.",
+)
+@click.option(
+    "--plugins",
+    "plugin_names",
+    multiple=True,
+    help="Only these plugins, separated by commas.",
+)
+@click.option("--list-plugins", is_flag=True, help="List the plugins, and do nothing else.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the breakdown to this file, as JSON.",
+)
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Print values whole, and those of passed checks too."
+)
+@format_option
+@config_option
+@json_option
+def command(
+    contract_name: str | None,
+    snapshot: Path | None,
+    trace_id: str | None,
+    plugin_names: tuple[str, ...],
+    list_plugins: bool,
+    out: Path | None,
+    verbose: bool,
+    format_name: str,
+    config: Path | None,
+    as_json: bool,
+) -> None:
+    """Judge one trace by one contract, and list every check.
+
+    The contract is used whether or not its `applies_to` selects the trace. A trace may lack a
+    model or a time.
+
+    Exit codes: 0 passed; 1 failed; 2 nothing was checked, the trace could not be evaluated, or
+    wrong usage or set-up.
+
+    Example: bench verify --contract contracts/refund.yaml --snapshot run.json
+    """
+    if list_plugins:
+        _list_plugins(as_json=as_json)
+        return
+    chosen = _choose(plugin_names)
+    if contract_name is None:
+        raise click.UsageError("name the contract: --contract FILE")
+    if snapshot is None:
+        raise click.UsageError(
+            "name the file that the trace is saved in: --snapshot FILE"
+            + ("" if trace_id is None else ". Traces are not fetched by their id: save it first")
+        )
+    with _no_verdict(out, as_json=as_json):
+        verification = _verify(
+            contract_name, snapshot, trace_id, chosen, format_name=format_name, config=config
+        )
+        report = verification_json(verification)
+        # Whoever reads our output may have seen enough of it; the verdict stands.
+        with contextlib.suppress(BrokenPipeError):
+            if as_json:
+                click.echo(report, nl=False)
+            else:
+                print_breakdown(verification, stdout(), full=verbose)
+    _write(out, report)
+    raise SystemExit(_EXIT[verification.passed])
+
+
+def _verify(
+    contract_name: str,
+    snapshot: Path,
+    trace_id: str | None,
+    chosen: Sequence[Plugin] | None,
+    *,
+    format_name: str,
+    config: Path | None,
+) -> Verification:
+    project = load_project(config)
+    found = find_contract(contract_name, project.contract_paths())
+    file = _read(snapshot)
+    trace = _pick(list(read_traces(file, project.config, format_name=format_name)), file, trace_id)
+    plugins = PLUGINS if chosen is None else chosen
+    verdict = ContractJudge(found.contract, plugins).evaluate(trace)
+    judged = {result.plugin for result in verdict.plugins}
+    return Verification(
+        verdict=verdict,
+        trace=trace,
+        snapshot_file=file.name,
+        snapshot_sha256=file.sha256,
+        contract=found.contract,
+        contract_file=found.name,
+        engine=ENGINE_VERSION,
+        selected=None if chosen is None else tuple(plugin.name for plugin in chosen),
+        # Of a trace that cannot be judged no plugin was asked.
+        absent=()
+        if trace.problem
+        else tuple(plugin.name for plugin in plugins if plugin.name not in judged),
+        notes=tuple(_notes(found, trace, project.config)),
+    )
+
+
+def _choose(names: Sequence[str]) -> tuple[Plugin, ...] | None:
+    """The plugins that were asked for, in the order of `PLUGINS`; None for all."""
+    if not names:
+        return None
+    wanted = {name.strip() for text in names for name in text.split(",")} - {""}
+    known = [plugin.name for plugin in PLUGINS]
+    unknown = sorted(wanted - set(known))
+    if unknown or not wanted:
+        near = [did_you_mean(name, known) or f"there are: {', '.join(known)}" for name in unknown]
+        lines = [f"there is no plugin '{n}'; {cure}" for n, cure in zip(unknown, near, strict=True)]
+        raise click.UsageError(
+            "\n".join(lines) or f"--plugins names none; there are: {', '.join(known)}"
+        )
+    return tuple(plugin for plugin in PLUGINS if plugin.name in wanted)
+
+
+def _read(path: Path) -> TraceFile:
+    try:
+        return TraceFile(str(path), path.name, path.read_bytes())
+    except OSError as error:
+        problem = Problem(f"cannot be opened: {error.strerror}", file=printable(str(path)))
+        raise InputError(problem) from error
+
+
+def _pick(traces: Sequence[TraceSnapshot], file: TraceFile, trace_id: str | None) -> TraceSnapshot:
+    """The trace that was asked for.
+
+    Raises:
+        InputError: If the file holds none.
+        click.UsageError: If it is not clear which one is meant, listing those that there are.
+    """
+    if not traces:
+        raise InputError(file.problem("holds no trace"))
+    ids = list(dict.fromkeys(trace.trace_id for trace in traces))
+    if trace_id is None:
+        if len(traces) == 1:
+            return traces[0]
+        raise click.UsageError(
+            f"{file.name} holds {len(traces)} traces; choose one with --trace-id:\n{_listed(ids)}"
+        )
+    meant = [trace for trace in traces if trace.trace_id == trace_id]
+    if not meant:
+        near = did_you_mean(trace_id, ids)
+        raise click.UsageError(
+            f"{file.name} holds no trace '{trace_id}'"
+            + (f"; {near}" if near else f"; it holds:\n{_listed(ids)}")
+        )
+    if any(_without_place(trace) != _without_place(meant[0]) for trace in meant):
+        records = ", ".join(trace.origin.record or "?" for trace in meant)
+        raise click.UsageError(
+            f"{file.name} holds {len(meant)} different traces '{trace_id}' ({records}); "
+            "save the one that is meant in a file of its own"
+        )
+    return meant[0]
+
+
+def _without_place(trace: TraceSnapshot) -> TraceSnapshot:
+    """The trace without where in the file it stands: the same one twice is one."""
+    return msgspec.structs.replace(trace, origin=msgspec.structs.replace(trace.origin, record=None))
+
+
+def _listed(ids: Sequence[str]) -> str:
+    more = len(ids) - LISTED
+    lines = [f"  {printable(name)}" for name in ids[:LISTED]]
+    return "\n".join([*lines, *([f"  and {more} more"] if more > 0 else [])])
+
+
+def _notes(found: ContractFile, trace: TraceSnapshot, config: ProjectConfig) -> Iterator[str]:
+    if trace.problem is not None:
+        return
+    if not applies(found.contract, trace):
+        conditions = describe(found.contract.applies_to)
+        yield (
+            f"the contract applies to {conditions}: `bench run` would not judge this trace by it"
+        )
+    unplaced = why_unplaced(trace, config)
+    if unplaced is not None:
+        yield f"`bench run` could not place this trace: {unplaced}"
+
+
+@contextlib.contextmanager
+def _no_verdict(out: Path | None, *, as_json: bool) -> Iterator[None]:
+    """Whatever keeps us from a verdict is said and exits 2: 1 says that the trace failed.
+
+    The report says so too; one of an earlier verdict must not be taken for this one's.
+    """
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except InputError as error:
+        problems: Sequence[Problem] = error.problems
+    except OSError as error:
+        name = None if error.filename is None else printable(str(error.filename))
+        problems = [Problem(error.strerror or str(error), file=name)]
+    except KeyboardInterrupt:
+        problems = [Problem("interrupted")]
+    except Exception as error:  # noqa: BLE001 - a fault of ours is no failure of the trace
+        stderr().print_exception()
+        problems = [Problem(f"{type(error).__name__}: {error}")]
+    else:
+        return
+    print_problems(problems)
+    report = no_verdict_json(problems)
+    if as_json:
+        click.echo(report, nl=False)
+    _write(out, report)
+    raise SystemExit(EXIT_NO_VERDICT)
+
+
+def _write(out: Path | None, report: bytes) -> None:
+    if out is None:
+        return
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(report)
+    except OSError as error:
+        file = printable(str(error.filename or out))
+        print_problems([Problem(f"cannot be written: {error.strerror}", file=file)])
+        raise SystemExit(EXIT_NO_VERDICT) from error
+
+
+def _list_plugins(*, as_json: bool) -> None:
+    if as_json:
+        listed = [{"name": item.name, "description": item.description} for item in PLUGINS]
+        click.echo(indented(listed), nl=False)
+        return
+    console = stdout()
+    indent = max(len(plugin.name) for plugin in PLUGINS) + 2
+    for plugin in PLUGINS:
+        print_prose(console, plugin.description, indent=indent, label=Text(plugin.name, "bold"))
