@@ -32,6 +32,8 @@ from benchmark_assets.model.problem import InputError, Problem, did_you_mean
 
 SUFFIXES = (".yaml", ".yml")
 
+_LISTED_IDS = 10
+
 _DERIVED = ("id", "name", "group", "applies_to")
 _CURES = {
     "workflow": "add `workflow: …`, the use case",
@@ -149,7 +151,8 @@ def find_contract(named: str, paths: Sequence[Path]) -> ContractFile:
     if file.is_dir():
         cure = "name one contract file in it"
         raise InputError(Problem("is a folder", file=shown_path(file), cure=cure))
-    cure = did_you_mean(named, list(known)) or "name a contract file, or the id of a contract"
+    few = f": {', '.join(known)}" if 0 < len(known) <= _LISTED_IDS else ""
+    cure = did_you_mean(named, list(known)) or f"name a contract file, or a contract's id{few}"
     missing = Problem(f"there is no contract file and no contract '{named}'", cure=cure)
     # The one that was meant may be among those that could not be read.
     raise InputError([missing, *(p for p in loaded.problems if p.line is not None)])

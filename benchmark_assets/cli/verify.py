@@ -117,7 +117,7 @@ def command(
         # Whoever reads our output may have seen enough of it; the verdict stands.
         with contextlib.suppress(BrokenPipeError):
             if as_json:
-                click.echo(report, nl=False)
+                click.echo(report.decode(), nl=False)
             else:
                 print_breakdown(verification, stdout(), full=verbose)
     _write(out, report)
@@ -262,7 +262,7 @@ def _no_verdict(out: Path | None, *, as_json: bool) -> Iterator[None]:
     print_problems(problems)
     report = no_verdict_json(problems)
     if as_json:
-        click.echo(report, nl=False)
+        click.echo(report.decode(), nl=False)
     _write(out, report)
     raise SystemExit(EXIT_NO_VERDICT)
 
@@ -282,7 +282,7 @@ def _write(out: Path | None, report: bytes) -> None:
 def _list_plugins(*, as_json: bool) -> None:
     if as_json:
         listed = [{"name": item.name, "description": item.description} for item in PLUGINS]
-        click.echo(indented(listed), nl=False)
+        click.echo(indented(listed).decode(), nl=False)
         return
     console = stdout()
     indent = max(len(plugin.name) for plugin in PLUGINS) + 2
