@@ -101,15 +101,15 @@ def command(
     if list_plugins:
         _list_plugins(as_json=as_json)
         return
-    chosen = _choose(plugin_names)
-    if contract_name is None:
-        raise click.UsageError("name the contract: --contract FILE")
-    if snapshot is None:
-        raise click.UsageError(
-            "name the file that the trace is saved in: --snapshot FILE"
-            + ("" if trace_id is None else ". Traces are not fetched by their id: save it first")
-        )
     with _no_verdict(out, as_json=as_json):
+        chosen = _choose(plugin_names)
+        if contract_name is None:
+            raise click.UsageError("name the contract: --contract FILE")
+        if snapshot is None:
+            raise click.UsageError(
+                "name the file that the trace is saved in: --snapshot FILE"
+                + ("" if trace_id is None else ". Traces are not fetched by id yet: save it first")
+            )
         verification = _verify(
             contract_name, snapshot, trace_id, chosen, format_name=format_name, config=config
         )
@@ -243,12 +243,14 @@ def _no_verdict(out: Path | None, *, as_json: bool) -> Iterator[None]:
 
     The report says so too; one of an earlier verdict must not be taken for this one's.
     """
+    usage: click.UsageError | None = None
     try:
         yield
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
-        raise
+    except click.UsageError as error:
+        usage = error
+        problems: Sequence[Problem] = [Problem(error.message)]
     except InputError as error:
-        problems: Sequence[Problem] = error.problems
+        problems = error.problems
     except OSError as error:
         name = None if error.filename is None else printable(str(error.filename))
         problems = [Problem(error.strerror or str(error), file=name)]
@@ -259,11 +261,14 @@ def _no_verdict(out: Path | None, *, as_json: bool) -> Iterator[None]:
         problems = [Problem(f"{type(error).__name__}: {error}")]
     else:
         return
-    print_problems(problems)
+    if usage is None:
+        print_problems(problems)
     report = no_verdict_json(problems)
     if as_json:
         click.echo(report.decode(), nl=False)
     _write(out, report)
+    if usage is not None:
+        raise usage  # click prints it, with how the command is used
     raise SystemExit(EXIT_NO_VERDICT)
 
 

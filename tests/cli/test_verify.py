@@ -333,9 +333,10 @@ def several(here: Path) -> None:
 
 def test_of_several_traces_one_must_be_named(here: Path) -> None:
     several(here)
-    result = run(here)
+    result = run(here, "--out", "report.json")
     assert result.code == 2
     assert "run.json holds 4 traces; choose one with --trace-id: t1 t2" in words(result)
+    assert json.loads((here / "report.json").read_text())["passed"] is None
 
 
 @pytest.mark.parametrize("how", ["option", "variable"])
@@ -536,7 +537,7 @@ def test_a_grader_that_raises_is_named_and_decides_nothing(
     [
         ([], "name the contract: --contract FILE"),
         (["--contract", "refund.yaml"], "--snapshot FILE"),
-        (["--contract", "refund.yaml", "--trace-id", "x"], "Traces are not fetched by their id"),
+        (["--contract", "refund.yaml", "--trace-id", "x"], "Traces are not fetched by id yet"),
         (["--nonsense"], "No such option"),
     ],
 )
@@ -544,6 +545,7 @@ def test_usage_errors(here: Path, arguments: list[str], message: str) -> None:
     result = bench("verify", *arguments, cwd=here)
     assert result.code == 2
     assert message in words(result)
+    assert "Try 'bench verify --help' for help." in words(result)
 
 
 def test_the_scripts_of_the_package_are_those_that_are_known() -> None:
