@@ -501,7 +501,7 @@ def test_plugins_are_listed_without_any_trace(tmp_path: Path) -> None:
     assert result.code == 0
     for plugin in PLUGINS:
         assert f"{plugin.name} {plugin.description}" in words(result)
-    listed = report(bench("verify", "--list-plugins", "--json", cwd=tmp_path))
+    listed = json.loads(bench("verify", "--list-plugins", "--json", cwd=tmp_path).out)
     assert listed == [{"name": p.name, "description": p.description} for p in PLUGINS]
 
 
