@@ -34,6 +34,8 @@ from benchmark_assets.model.resources import likely_misspelt
 
 SUFFIXES = (".yaml", ".yml")
 
+_LISTED_IDS = 10
+
 _DERIVED = ("id", "name", "group", "applies_to")
 _CURES = {
     "workflow": "add `workflow: …`, the use case",
@@ -142,6 +144,35 @@ def load_contracts(paths: Sequence[Path], known: Known | None = None) -> Contrac
     return ContractSet(contracts, tuple(problems), tuple(warnings))
 
 
+def find_contract(named: str, paths: Sequence[Path], known: Known | None = None) -> ContractFile:
+    """Find one contract: by its file, or by its id among those at `paths`.
+
+    A file that lies at one of `paths` has the id that it has there, so that what is said of it
+    alone and as one of many is said of the same contract.
+
+    Raises:
+        InputError: If there is none, or with all that is wrong with it.
+    """
+    file = Path(named)
+    if file.is_file() or file.suffix.lower() in SUFFIXES:
+        problems: list[Problem] = []
+        ((path, stem),) = _files(file, problems)
+        document, contract = _load(path, _id_at(path, paths) or stem, known)
+        return ContractFile(contract, path, document.name)
+    loaded = load_contracts(paths, known)
+    by_id = {found.contract.id: found for found in loaded.contracts}
+    if named in by_id:
+        return by_id[named]
+    if file.is_dir():
+        cure = "name one contract file in it"
+        raise InputError(Problem("is a folder", file=shown_path(file), cure=cure))
+    few = f": {', '.join(by_id)}" if 0 < len(by_id) <= _LISTED_IDS else ""
+    cure = did_you_mean(named, list(by_id)) or f"name a contract file, or a contract's id{few}"
+    missing = Problem(f"there is no contract file and no contract '{named}'", cure=cure)
+    # The one that was meant may be among those that could not be read.
+    raise InputError([missing, *(p for p in loaded.problems if p.line is not None)])
+
+
 def parse_contract(data: bytes, name: str, default_id: str) -> Contract:
     """Load one contract from the bytes of its file.
 
@@ -207,6 +238,15 @@ def _files(given: Path, problems: list[Problem]) -> list[tuple[Path, str]]:
         cure = f"contracts are {' and '.join(f'*{suffix}' for suffix in SUFFIXES)} files"
         raise InputError(Problem("is no contract file", file=name, cure=cure))
     return [(given, given.stem)]
+
+
+def _id_at(file: Path, paths: Sequence[Path]) -> str | None:
+    """The default id of a file as one of those at `paths`; None if it lies at none of them."""
+    normal = Path(os.path.normpath(file.absolute()))
+    for base in (Path(os.path.normpath(path.absolute())) for path in paths):
+        if base.is_dir() and normal.is_relative_to(base):
+            return normal.relative_to(base).with_suffix("").as_posix()
+    return None
 
 
 def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:

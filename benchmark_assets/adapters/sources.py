@@ -25,7 +25,12 @@ from benchmark_assets.adapters.source_index import (
     write_index,
 )
 from benchmark_assets.adapters.store import Store
-from benchmark_assets.adapters.traces import READER_VERSION, day_of, read_traces
+from benchmark_assets.adapters.traces import (
+    READER_VERSION,
+    day_of,
+    read_traces,
+    why_unplaced,
+)
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.model.project import FileSource, ProjectConfig
@@ -282,7 +287,9 @@ def _read(
     for snapshot in snapshots:
         day = day_of(snapshot)
         if day is None or snapshot.model is None:
-            unplaced.append(Unplaced(snapshot.trace_id, snapshot.problem or "has no model or time"))
+            reason = why_unplaced(snapshot, config)
+            assert reason is not None
+            unplaced.append(Unplaced(snapshot.trace_id, reason))
         else:
             counts[day, snapshot.model] = counts.get((day, snapshot.model), 0) + 1
     entry = FileEntry(

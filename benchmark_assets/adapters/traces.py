@@ -39,7 +39,8 @@ def read_traces(
     """Yield the settled snapshots of a file, in the file's order.
 
     A record that cannot be read or judged has `problem` set. One that names no model or no
-    time cannot be placed: its `model` or `started_at` is None and its `problem` says so.
+    time can be judged and not be placed: its `model` or `started_at` is None, and
+    `why_unplaced` says so.
 
     Raises:
         InputError: If the file is no trace at all.
@@ -90,18 +91,30 @@ def settle(
     if started is None and default_date is not None:
         started = datetime(default_date.year, default_date.month, default_date.day, tzinfo=UTC)
     changes |= {"started_at": started, "ended_at": ended}
-    if model is None or started is None:
-        missing = [
-            text
-            for text, value in (
-                (f"no model (metadata {config.model_key} names one)", model),
-                ("no time (--default-date, or default_date of its source, gives one)", started),
-            )
-            if value is None
-        ]
-        reason = f"{_where(snapshot)}: has {' and '.join(missing)}"
-        changes["problem"] = f"{snapshot.problem}; {reason}" if snapshot.problem else reason
     return msgspec.structs.replace(snapshot, **changes)
+
+
+def why_unplaced(snapshot: TraceSnapshot, config: ProjectConfig) -> str | None:
+    """Why a settled snapshot belongs to no day and model, after what else is wrong with it.
+
+    None if it has a place. Only the store and what is made from it need one: where a single
+    trace is looked at, it can be judged all the same.
+    """
+    missing = [
+        text
+        for text, value in (
+            (f"no model (metadata {config.model_key} names one)", snapshot.model),
+            (
+                "no time (--default-date, or default_date of its source, gives one)",
+                snapshot.started_at,
+            ),
+        )
+        if value is None
+    ]
+    if not missing:
+        return None
+    reason = f"{_where(snapshot)}: has {' and '.join(missing)}"
+    return f"{snapshot.problem}; {reason}" if snapshot.problem else reason
 
 
 def _in_utc(time: datetime | None) -> datetime | None:

@@ -11,6 +11,8 @@ import importlib
 import io
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,8 +30,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "normalize": ("normalize", "Show what trace files yield, as snapshots."),
     "schema": ("schema", "Print JSON Schemas for editors."),
     "run": ("run", "Bring everything up to date, print the leaderboard."),
+    "verify": ("verify", "Judge one trace by one contract, check by check."),
 }
 """Command → module in this package, and what it does in one line."""
+
+ALIASES: dict[str, str] = {"run-verify": "verify"}
+"""Console script → the command that it is."""
+
+
+HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 
 class LazyGroup(click.Group):
@@ -41,12 +50,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _ = COMMANDS[cmd_name]
-        command = importlib.import_module(f"benchmark_assets.cli.{module}").command
-        assert isinstance(command, click.Command)
-        return command
+        return _load(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
@@ -54,7 +58,14 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def _load(name: str) -> click.Command:
+    module, _ = COMMANDS[name]
+    command = importlib.import_module(f"benchmark_assets.cli.{module}").command
+    assert isinstance(command, click.Command)
+    return command
+
+
+@click.group(cls=LazyGroup, context_settings=HELP)
 @click.version_option(__version__, prog_name="bench")
 def cli() -> None:
     """Benchmark LLM agents from their traces: contracts in, a leaderboard out.
@@ -63,8 +74,11 @@ def cli() -> None:
     """
 
 
-def main() -> None:
+def main(script: str = "bench") -> None:
     """Run `bench`. Exit codes: 0 clean, 1 set-up or I/O error, 2 usage; see each command.
+
+    Args:
+        script: Name of the console script: `bench`, or one of `ALIASES`.
 
     Raises:
         SystemExit: Always, with the exit code.
@@ -74,7 +88,10 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        cli(prog_name="bench")
+        if script in ALIASES:
+            _load(ALIASES[script])(prog_name=script, **HELP)
+        else:
+            cli(prog_name="bench")
     except InputError as error:
         print_problems(error.problems)
         sys.exit(EXIT_SETUP)
@@ -88,14 +105,14 @@ def main() -> None:
 
 
 def entry() -> None:
-    """The console script: `main`, then out, without taking the interpreter down piece by piece.
+    """The console scripts: `main`, then out, without taking the interpreter down piece by piece.
 
     Native threads of the libraries in use have been seen to abort the process during that, after
     all work was done, and an exit code that lies is worse than an unclean exit.
     """
     code: object = 0
     try:
-        main()
+        main(Path(sys.argv[0]).stem)
     except SystemExit as end:
         code = end.code
     for stream in (sys.stdout, sys.stderr):

@@ -12,7 +12,7 @@ import msgspec
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.adapters.sources import locate
-from benchmark_assets.adapters.traces import read_traces
+from benchmark_assets.adapters.traces import read_traces, why_unplaced
 from benchmark_assets.cli.options import (
     config_option,
     default_date_option,
@@ -73,8 +73,9 @@ def command(
                     ):
                         lines.append(encoder.encode(snapshot))
                         read[snapshot.origin.format] += 1
-                        if snapshot.problem is not None:
-                            error_rows.append(f"trace {snapshot.trace_id}: {snapshot.problem}")
+                        problem = why_unplaced(snapshot, settings) or snapshot.problem
+                        if problem is not None:
+                            error_rows.append(f"trace {snapshot.trace_id}: {problem}")
                 except OSError as error:
                     problems.append(Problem(f"cannot be opened: {error.strerror}", file=str(file)))
                 except InputError as error:

@@ -33,6 +33,10 @@ EXIT_FAIL = 9
 EXIT_WARN = 10
 EXIT_NOTHING = 11
 
+EXIT_FAILED = 1
+EXIT_NO_VERDICT = 2
+"""`verify` has codes of its own: 0 passed, 1 failed, 2 whatever kept it from saying either."""
+
 SHOWN_PROBLEMS = 50
 
 

@@ -12,8 +12,9 @@ import msgspec
 
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.adapters.sources import Progress, locate, quiet
-from benchmark_assets.adapters.traces import day_of, read_traces
+from benchmark_assets.adapters.traces import day_of, read_traces, why_unplaced
 from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.pipeline.workspace import Workspace
 
@@ -64,8 +65,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 def look_around(workspace: Workspace, progress: Progress = quiet) -> Overview:
     """Read all files of all sources and count what is in them; nothing is written."""
     problems: list[Problem] = []
-    counted = _Counts()
     project = workspace.project
+    counted = _Counts(project.config)
     for source in project.config.sources:
         try:
             base, files = locate(project.source_path(source))
@@ -94,8 +95,9 @@ def look_around(workspace: Workspace, progress: Progress = quiet) -> Overview:
 
 
 class _Counts:
-    def __init__(self) -> None:
+    def __init__(self, config: ProjectConfig) -> None:
         self.files = 0
+        self._config = config
         self.formats: Counter[str] = Counter()
         self.workflows: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
@@ -107,9 +109,10 @@ class _Counts:
     def add(self, snapshots: Iterable[TraceSnapshot]) -> None:
         for snapshot in snapshots:
             self.formats[snapshot.origin.format] += 1
-            self.models[snapshot.model].append(_brief(snapshot))
-            if snapshot.problem is not None:
-                self.error_rows.append(f"trace {snapshot.trace_id}: {snapshot.problem}")
+            problem = why_unplaced(snapshot, self._config) or snapshot.problem
+            self.models[snapshot.model].append(_brief(snapshot, problem))
+            if problem is not None:
+                self.error_rows.append(f"trace {snapshot.trace_id}: {problem}")
                 continue
             workflow = snapshot.workflow or ""
             self.workflows[workflow] += 1
@@ -146,14 +149,14 @@ class _Brief(msgspec.Struct, frozen=True):
     unreadable: bool
 
 
-def _brief(snapshot: TraceSnapshot) -> _Brief:
+def _brief(snapshot: TraceSnapshot, problem: str | None) -> _Brief:
     return _Brief(
         snapshot.task,
         day_of(snapshot),
         snapshot.tokens.total,
         snapshot.cost_usd,
         snapshot.error is not None or snapshot.ended_normally is False,
-        snapshot.problem is not None,
+        problem is not None,
     )
 
 

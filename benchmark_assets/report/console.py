@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmark_assets.model.standings import Standings
+from benchmark_assets.report.lines import print_line, print_prose
 from benchmark_assets.report.text import (
     format_count,
     format_dates,
@@ -52,9 +53,6 @@ from benchmark_assets.report.view import (
     summarize_holes,
 )
 
-PROSE_COLUMNS = 100
-"""Widest line of running text: longer ones are hard to read in a wide terminal."""
-
 MATRIX_CONTRACTS = 12
 """Most contracts for which the model x contract matrix is printed unasked."""
 
@@ -88,14 +86,14 @@ def print_standings(standings: Standings, console: Console, *, matrix: bool | No
         matrix: Whether to print the model x contract matrix; None does for up to
             `MATRIX_CONTRACTS` contracts.
     """
-    _prose(
+    print_prose(
         console,
         Text.assemble(
             *((part.text, "bold" if part.strong else "") for part in headline(standings))
         ),
     )
     if standings.models:
-        _prose(console, _scope(standings), style="dim")
+        print_prose(console, _scope(standings), style="dim")
         _print_reliability(standings, console)
         _print_outcomes(standings, console)
         _print_usage(standings, console)
@@ -108,7 +106,7 @@ def print_standings(standings: Standings, console: Console, *, matrix: bool | No
                 f"{plural(len(standings.models), 'model')} × "
                 f"{plural(len(standings.contracts), 'contract')}"
             )
-            _prose(
+            print_prose(
                 console,
                 f"The matrix of {size} is left out here; the HTML report and the "
                 "JSON output have it.",
@@ -161,7 +159,7 @@ def _print_reliability(standings: Standings, console: Console) -> None:
         pooled = f"Pooled: resolved over scored runs, with its {method} interval."
     elif reasons := sorted({rate.no_interval for rate in rates if rate.no_interval}):
         pooled += f" No interval is given: {join_words(reasons)}."
-    _prose(
+    print_prose(
         console,
         "Pass rate, which ranks: mean over contracts, on the "
         f"{plural(standings.shared_tasks, 'task')} of "
@@ -196,7 +194,7 @@ def _print_outcomes(standings: Standings, console: Console) -> None:
             ),
         ],
     )
-    _prose(
+    print_prose(
         console,
         "Res. resolved, unres. unresolved, unchk. unchecked runs. pass^k: the chance that k "
         "trials of a task all resolve, mean over tasks.",
@@ -287,7 +285,7 @@ def _print_models(
         names,
     )
     for note in notes:
-        _prose(console, note, style="dim")
+        print_prose(console, note, style="dim")
 
 
 def _print_groups(standings: Standings, console: Console) -> None:
@@ -310,7 +308,7 @@ def _print_groups(standings: Standings, console: Console) -> None:
             )
         _print_table(console, f"Pass rate by group{block.which}", table)
     if absent:
-        _prose(console, "n/a no scored run", style="dim")
+        print_prose(console, "n/a no scored run", style="dim")
 
 
 def _print_matrix(standings: Standings, console: Console) -> None:
@@ -338,7 +336,7 @@ def _print_matrix(standings: Standings, console: Console) -> None:
             )
         _print_table(console, f"Pass rate by contract, resolved/scored{block.which}", table)
     if "n/a" in texts.values():
-        _prose(console, "n/a no scored run", style="dim")
+        print_prose(console, "n/a no scored run", style="dim")
 
 
 class _Block(NamedTuple):
@@ -431,9 +429,9 @@ def _print_footer(standings: Standings, console: Console) -> None:
     notes = sorted(standings.notes, key=lambda note: note.kind != "error")
     _listing(console, "Notes", [f"{note.kind}: {printable(note.text)}" for note in notes])
     console.print()
-    _prose(console, judged(standings))
+    print_prose(console, judged(standings))
     engine = printable(standings.engine) or "not recorded"
-    _prose(
+    print_prose(
         console,
         f"Edition {format_hash(standings.edition)}, engine {engine}.",
         style="dim",
@@ -455,11 +453,11 @@ def _listing(console: Console, title: str, lines: Sequence[str]) -> None:
     if not lines:
         return
     console.print()
-    _prose(console, title, style="bold")
+    print_prose(console, title, style="bold")
     for line in lines[:LISTED]:
-        _prose(console, line, indent=2)
+        print_prose(console, line, indent=2)
     if len(lines) > LISTED:
-        _prose(console, f"and {format_count(len(lines) - LISTED)} more", indent=2)
+        print_prose(console, f"and {format_count(len(lines) - LISTED)} more", indent=2)
 
 
 def _parts(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
@@ -498,22 +496,7 @@ def _table() -> Table:
 
 def _print_table(console: Console, title: str, table: Table) -> None:
     console.print()
-    _prose(console, title, style="bold")
+    print_prose(console, title, style="bold")
     for line in console.render_lines(table, pad=False):
         text = Text.assemble(*((piece.text, piece.style or "") for piece in line))
-        _print_line(console, text)
-
-
-def _prose(console: Console, text: str | Text, *, style: str = "", indent: int = 0) -> None:
-    """Print running text, wrapped; nothing in it is read as markup."""
-    whole = text if isinstance(text, Text) else Text(text)
-    whole.stylize_before(style)
-    width = max(1, min(console.width, PROSE_COLUMNS) - indent)
-    for line in whole.wrap(console, width):
-        _print_line(console, Text(" " * indent) + line)
-
-
-def _print_line(console: Console, line: Text) -> None:
-    """Print a line that fits, without the spaces that pad it: output is diffed and grepped."""
-    line.rstrip()
-    console.print(line, markup=False, highlight=False, no_wrap=True)
+        print_line(console, text)

@@ -15,7 +15,7 @@ from benchmark_assets.adapters.formats import choose_format
 from benchmark_assets.adapters.formats.agentdojo import run_id
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.adapters.labels import read_labels
-from benchmark_assets.adapters.traces import read_traces
+from benchmark_assets.adapters.traces import read_traces, why_unplaced
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
@@ -104,7 +104,8 @@ def test_a_run_is_one_trace() -> None:
 def test_a_run_needs_a_day_and_says_how_to_give_one() -> None:
     file = TraceFile("/x/run.json", "run.json", json.dumps(document()).encode())
     (found,) = read_traces(file, ProjectConfig())
-    assert found.problem == (
+    assert found.problem is None
+    assert why_unplaced(found, ProjectConfig()) == (
         "run.json: has no time (--default-date, or default_date of its source, gives one)"
     )
     assert found.workflow == "banking"

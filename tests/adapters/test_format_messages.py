@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchmark_assets.adapters.formats import FORMATS, choose_format
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.adapters.formats.messages import text_of, tokens_of
-from benchmark_assets.adapters.traces import read_traces
+from benchmark_assets.adapters.traces import read_traces, why_unplaced
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import Tokens, TraceSnapshot
@@ -142,7 +142,8 @@ def test_a_trace_without_a_model_is_reported_and_none_is_made_up() -> None:
     file = trace_file([EPISODE])
     (found,) = read_traces(file, ProjectConfig())
     assert found.model is None
-    assert found.problem == (
+    assert found.problem is None
+    assert why_unplaced(found, ProjectConfig()) == (
         "sub/results.json: [0]: has no model (metadata model_name names one) and no time "
         "(--default-date, or default_date of its source, gives one)"
     )

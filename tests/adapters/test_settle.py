@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmark_assets.adapters.traces import day_of, read_traces, settle
+from benchmark_assets.adapters.traces import day_of, read_traces, settle, why_unplaced
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import Generation, TraceSnapshot
@@ -219,12 +219,21 @@ NO_TIME = "no time (--default-date, or default_date of its source, gives one)"
         ({"started_at": None}, f"a.json: [0]: has {NO_TIME}"),
         ({"model": None, "started_at": None}, f"a.json: [0]: has {NO_MODEL} and {NO_TIME}"),
         ({"model": None, "problem": "is bad"}, f"is bad; a.json: [0]: has {NO_MODEL}"),
-        ({"problem": "is bad"}, "is bad"),
+        ({"problem": "is bad"}, None),
         ({}, None),
     ],
 )
 def test_what_cannot_be_placed_says_why(fields: dict[str, Any], expected: str | None) -> None:
-    assert settled(**fields).problem == expected
+    found = settled(**fields)
+    # It can be judged all the same, unless something else is wrong with it.
+    assert found.problem == fields.get("problem")
+    assert why_unplaced(found, ProjectConfig()) == expected
+
+
+def test_the_cure_names_the_key_that_is_configured() -> None:
+    settings = config(model_key="llm")
+    found = why_unplaced(settled(settings, model=None), settings)
+    assert found == "a.json: [0]: has no model (metadata llm names one)"
 
 
 def test_what_was_settled_stays_as_it_is() -> None:
@@ -237,10 +246,13 @@ def test_files_are_settled_trace_by_trace() -> None:
         record("a"), record("b", model=None), record("c", started_at=None), "oops", record("d")
     )
     found = list(read_traces(trace_file(content), ProjectConfig()))
-    assert [item.trace_id for item in found if item.problem is None] == ["a", "d"]
+    reasons = [why_unplaced(item, ProjectConfig()) for item in found]
+    placed = [item.trace_id for item, why in zip(found, reasons, strict=True) if why is None]
+    assert placed == ["a", "d"]
+    assert [item.trace_id for item in found if item.problem is None] == ["a", "b", "c", "d"]
     assert len(found) == 5
-    for item in found:
-        assert NAME not in (item.problem or "")
+    for text in (*reasons, *(item.problem for item in found)):
+        assert NAME not in (text or "")
 
 
 def test_a_file_that_is_no_trace_raises() -> None:

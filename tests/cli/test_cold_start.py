@@ -38,6 +38,10 @@ def loaded(*args: object, cwd: Path) -> list[str]:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cold")
     assert bench("demo", "--dir", folder, cwd=folder).code == 0
+    (folder / "run.json").write_text('{"trace_id": "t", "tool_calls": [{"name": "x"}]}')
+    (folder / "refund.yaml").write_text(
+        'workflow: w\ncontract_version: "1"\ntools: {required: [x]}\n'
+    )
     return folder
 
 
@@ -49,6 +53,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["normalize", "data/demo/traces", "--out", "out.jsonl"],
         ["leaderboard"],
         ["run"],
+        ["verify", "--contract", "refund.yaml", "--snapshot", "run.json"],
+        ["verify", "--list-plugins"],
     ],
     ids=lambda args: args[0],
 )

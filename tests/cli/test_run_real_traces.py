@@ -181,3 +181,19 @@ def test_nothing_secret_or_graded_is_stored(place: Path, first_run: Result) -> N
         assert "api_key" not in text
         assert "reward" not in json.loads(text)
         assert str(place) not in text
+
+
+def test_verify_says_of_one_trace_what_run_stored_of_it(place: Path, first_run: Result) -> None:
+    file = TAU2 / "gpt-5.4.json"
+    rows = [row for row in run_rows(place / "S") if row["file"] == file.name][:12]
+    assert {row["outcome"] for row in rows} == {"resolved", "unresolved"}
+    for row in rows:
+        contract = place / "C" / f"{row['contract']}.yaml"
+        arguments = ("--contract", contract, "--snapshot", file, "--trace-id", row["trace_id"])
+        result = bench("verify", *arguments, "--json", cwd=place)
+        report = json.loads(result.out)
+        assert result.code == (0 if row["outcome"] == "resolved" else 1)
+        for key in ("outcome", "score", "reason", "model", "contract_sha256", "engine"):
+            assert report[key] == row[key]
+        assert report["origin"]["sha256"] == row["sha256"]
+        assert report["origin"]["record"] == row["record"]

@@ -30,14 +30,14 @@ def emitting(name: str, outcomes: Sequence[CheckOutcome]) -> Plugin:
         for number, outcome in enumerate(outcomes):
             yield Check(name=f"c{number}", outcome=outcome, reason=f"c{number} {outcome}")
 
-    return Plugin(name, lambda _: judge)
+    return Plugin(name, "a plugin", lambda _: judge)
 
 
 def raising_in_prepare(name: str, error: Exception) -> Plugin:
     def prepare(_: Contract) -> Judge | None:
         raise error
 
-    return Plugin(name, prepare)
+    return Plugin(name, "a plugin", prepare)
 
 
 def raising_in_judge(name: str, error: Exception, after: int = 0) -> Plugin:
@@ -48,7 +48,7 @@ def raising_in_judge(name: str, error: Exception, after: int = 0) -> Plugin:
             yield Check(name=f"c{number}", outcome="passed")
         raise error
 
-    return Plugin(name, lambda _: judge)
+    return Plugin(name, "a plugin", lambda _: judge)
 
 
 def verdict_of(*plugins: Plugin, ends_with: list[str] | None = None) -> Verdict:
@@ -164,13 +164,13 @@ def test_a_fault_in_one_trace_leaves_the_next_alone() -> None:
             raise ValueError("no answer")
         yield Check(name="c", outcome="passed")
 
-    judged = ContractJudge(contract(), [Plugin("touchy", lambda _: judge)])
+    judged = ContractJudge(contract(), [Plugin("touchy", "a plugin", lambda _: judge)])
     outcomes = [judged.evaluate(trace(final_answer=text)).outcome for text in ("a", None, "b")]
     assert outcomes == ["resolved", "error", "resolved"]
 
 
 def test_a_plugin_with_nothing_to_judge_is_left_out() -> None:
-    verdict = verdict_of(Plugin("idle", lambda _: None), emitting("good", ["passed"]))
+    verdict = verdict_of(Plugin("idle", "a plugin", lambda _: None), emitting("good", ["passed"]))
     assert [result.plugin for result in verdict.plugins] == ["good"]
 
 
@@ -179,7 +179,7 @@ def test_what_ends_the_process_is_not_swallowed() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        verdict_of(Plugin("stopped", lambda _: judge))
+        verdict_of(Plugin("stopped", "a plugin", lambda _: judge))
 
 
 # Traces that cannot be judged.

@@ -45,6 +45,8 @@ def test_every_plugin_file_is_listed_once(name: str) -> None:
     module = importlib.import_module(f"{plugins.__name__}.{name}")
     assert isinstance(module.PLUGIN, Plugin)
     assert module.PLUGIN.name == name
+    assert 0 < len(module.PLUGIN.description) <= 80, "one line, in words"
+    assert "\n" not in module.PLUGIN.description
     assert PLUGINS.count(module.PLUGIN) == 1, f"add {name}.PLUGIN to PLUGINS in scoring/plugins"
 
 

@@ -1,0 +1,87 @@
+"""Reading the one trace that a command was asked about, from a file that may hold several.
+
+Belongs here: what `bench verify` and `bench generate-contract` share. Does not belong here: what
+they do with the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.adapters.traces import read_traces
+from benchmark_assets.model.problem import InputError, Problem, did_you_mean
+from benchmark_assets.model.project import ProjectConfig
+from benchmark_assets.model.trace import TraceSnapshot
+from benchmark_assets.report.text import printable
+
+LISTED = 20
+"""Most ids of traces that an error lists."""
+
+
+def read_one(
+    path: Path, trace_id: str | None, config: ProjectConfig, *, format_name: str = "auto"
+) -> tuple[TraceFile, TraceSnapshot]:
+    """Read the trace that was asked for, and the file it is in.
+
+    Raises:
+        InputError: If the file cannot be read or holds no trace.
+        click.UsageError: If it is not clear which one is meant, listing those that there are.
+    """
+    file = _file(path)
+    return file, _pick(list(read_traces(file, config, format_name=format_name)), file, trace_id)
+
+
+def _file(path: Path) -> TraceFile:
+    try:
+        return TraceFile(str(path), path.name, path.read_bytes())
+    except OSError as error:
+        problem = Problem(f"cannot be opened: {error.strerror}", file=printable(str(path)))
+        raise InputError(problem) from error
+
+
+def _pick(traces: Sequence[TraceSnapshot], file: TraceFile, trace_id: str | None) -> TraceSnapshot:
+    """The trace that was asked for.
+
+    Raises:
+        InputError: If the file holds none.
+        click.UsageError: If it is not clear which one is meant, listing those that there are.
+    """
+    if not traces:
+        raise InputError(file.problem("holds no trace"))
+    ids = list(dict.fromkeys(trace.trace_id for trace in traces))
+    if trace_id is None:
+        if len(traces) == 1:
+            return traces[0]
+        raise click.UsageError(
+            f"{file.name} holds {len(traces)} traces; choose one with --trace-id:\n{_listed(ids)}"
+        )
+    meant = [trace for trace in traces if trace.trace_id == trace_id]
+    if not meant:
+        near = did_you_mean(trace_id, ids)
+        raise click.UsageError(
+            f"{file.name} holds no trace '{trace_id}'"
+            + (f"; {near}" if near else f"; it holds:\n{_listed(ids)}")
+        )
+    if any(_without_place(trace) != _without_place(meant[0]) for trace in meant):
+        records = ", ".join(trace.origin.record or "?" for trace in meant)
+        raise click.UsageError(
+            f"{file.name} holds {len(meant)} different traces '{trace_id}' ({records}); "
+            "save the one that is meant in a file of its own"
+        )
+    return meant[0]
+
+
+def _without_place(trace: TraceSnapshot) -> TraceSnapshot:
+    """The trace without where in the file it stands: the same one twice is one."""
+    return msgspec.structs.replace(trace, origin=msgspec.structs.replace(trace.origin, record=None))
+
+
+def _listed(ids: Sequence[str]) -> str:
+    more = len(ids) - LISTED
+    lines = [f"  {printable(name)}" for name in ids[:LISTED]]
+    return "\n".join([*lines, *([f"  and {more} more"] if more > 0 else [])])
