@@ -20,6 +20,7 @@ from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.trace import Origin, ToolCall, TraceSnapshot
 from benchmark_assets.scoring.evaluate import ContractJudge, evaluate
+from benchmark_assets.scoring.evidence import Evidence
 from tests.adapters.samples import NAME, trace_file
 from tests.adapters.test_formats import ODD, changed, places
 from tests.real_data import REAL, needs_real_data
@@ -351,7 +352,7 @@ def real_verdicts(invert: bool = False) -> dict[str, tuple[str, str, str, bytes]
             data = json.dumps(content).encode()
         file = TraceFile(str(path), path.relative_to(RUNS).as_posix(), data)
         (trace,) = choose_format(file).parse(file)
-        verdict = judges[str(trace.task)].evaluate(trace)
+        verdict = judges[str(trace.task)].evaluate(Evidence(trace))
         assert verdict.outcome in ("resolved", "unresolved")
         found[file.key] = (
             str(trace.name),

@@ -24,6 +24,7 @@ from benchmark_assets.leaderboard.statistics.agreement import cohen_kappa
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.scoring.evaluate import ContractJudge
+from benchmark_assets.scoring.evidence import Evidence
 from tests.real_data import REAL, needs_real_data
 
 pytestmark = [needs_real_data, pytest.mark.data]
@@ -230,7 +231,7 @@ def test_grades_turned_round_change_no_snapshot_verdict_or_contract(model: str) 
     ]
     by_id = judges(original)
     verdicts = [
-        [ENCODER.encode(by_id[str(item.task)].evaluate(item)) for item in items]
+        [ENCODER.encode(by_id[str(item.task)].evaluate(Evidence(item))) for item in items]
         for items in (before, after)
     ]
     assert verdicts[0] == verdicts[1]
@@ -259,7 +260,7 @@ def labels(model: str) -> tuple[tuple[bool, bool], ...]:
     """(contract says resolved, benchmark says right) of each trace."""
     pairs = []
     for item, simulation in zip(traces(model), raw(model)["simulations"], strict=True):
-        verdict = published_judges()[str(item.task)].evaluate(item)
+        verdict = published_judges()[str(item.task)].evaluate(Evidence(item))
         assert verdict.outcome in ("resolved", "unresolved")
         pairs.append((verdict.outcome == "resolved", simulation["reward_info"]["reward"] == 1.0))
     return tuple(pairs)

@@ -10,6 +10,7 @@ from benchmark_assets.demo import DemoTrace, generate
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.verdict import Verdict
 from benchmark_assets.scoring.evaluate import ContractJudge
+from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.routing import Router
 
 Contracts = tuple[Contract, ...]
@@ -21,7 +22,7 @@ CONFINED = ("wrong_argument", "extra_write", "missing_fact")
 def _verdicts(contracts: Contracts, seed: int) -> Iterator[tuple[DemoTrace, Verdict]]:
     judges = {contract.id: ContractJudge(contract) for contract in contracts}
     for trace in generate(seed):
-        yield trace, judges[trace.contract].evaluate(trace.snapshot)
+        yield trace, judges[trace.contract].evaluate(Evidence(trace.snapshot))
 
 
 def _failing(verdict: Verdict) -> set[str]:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from benchmark_assets.model.contract import Contract
-from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.model.verdict import Check, CheckOutcome, PluginResult, Verdict
 from benchmark_assets.scoring.evaluate import ContractJudge, evaluate
+from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.plugins import PLUGINS
 from benchmark_assets.scoring.plugins.base import Judge, Plugin, at, name_call, succeeded
 from tests.scoring.build import contract, trace
@@ -26,7 +26,7 @@ OUTCOMES: tuple[CheckOutcome, ...] = ("passed", "failed", "skipped", "error", "i
 def emitting(name: str, outcomes: Sequence[CheckOutcome]) -> Plugin:
     """A plugin that emits a check for each outcome."""
 
-    def judge(snapshot: TraceSnapshot) -> Iterator[Check]:
+    def judge(_: Evidence) -> Iterator[Check]:
         for number, outcome in enumerate(outcomes):
             yield Check(name=f"c{number}", outcome=outcome, reason=f"c{number} {outcome}")
 
@@ -43,7 +43,7 @@ def raising_in_prepare(name: str, error: Exception) -> Plugin:
 def raising_in_judge(name: str, error: Exception, after: int = 0) -> Plugin:
     """A plugin that raises after some checks."""
 
-    def judge(snapshot: TraceSnapshot) -> Iterator[Check]:
+    def judge(_: Evidence) -> Iterator[Check]:
         for number in range(after):
             yield Check(name=f"c{number}", outcome="passed")
         raise error
@@ -52,7 +52,7 @@ def raising_in_judge(name: str, error: Exception, after: int = 0) -> Plugin:
 
 
 def verdict_of(*plugins: Plugin, ends_with: list[str] | None = None) -> Verdict:
-    return ContractJudge(contract(ends_with=ends_with), plugins).evaluate(trace())
+    return ContractJudge(contract(ends_with=ends_with), plugins).evaluate(Evidence(trace()))
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,15 @@ def test_checks_before_the_fault_are_not_kept() -> None:
 
 
 def test_a_fault_in_one_trace_leaves_the_next_alone() -> None:
-    def judge(snapshot: TraceSnapshot) -> Iterator[Check]:
-        if snapshot.final_answer is None:
+    def judge(evidence: Evidence) -> Iterator[Check]:
+        if evidence.trace.final_answer is None:
             raise ValueError("no answer")
         yield Check(name="c", outcome="passed")
 
     judged = ContractJudge(contract(), [Plugin("touchy", "a plugin", lambda _: judge)])
-    outcomes = [judged.evaluate(trace(final_answer=text)).outcome for text in ("a", None, "b")]
+    outcomes = [
+        judged.evaluate(Evidence(trace(final_answer=text))).outcome for text in ("a", None, "b")
+    ]
     assert outcomes == ["resolved", "error", "resolved"]
 
 
@@ -175,7 +177,7 @@ def test_a_plugin_with_nothing_to_judge_is_left_out() -> None:
 
 
 def test_what_ends_the_process_is_not_swallowed() -> None:
-    def judge(_: TraceSnapshot) -> Iterator[Check]:
+    def judge(_: Evidence) -> Iterator[Check]:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -187,14 +189,14 @@ def test_what_ends_the_process_is_not_swallowed() -> None:
 
 def test_a_problem_is_an_error_before_any_plugin_is_asked() -> None:
     broken = raising_in_judge("broken", ValueError("x"))
-    verdict = ContractJudge(contract(), [broken]).evaluate(trace(problem="cut off"))
+    verdict = ContractJudge(contract(), [broken]).evaluate(Evidence(trace(problem="cut off")))
     assert verdict == Verdict(outcome="error", score=None, plugins=(), reason="cut off")
 
 
 def test_one_judge_serves_many_traces() -> None:
     judged = ContractJudge(contract(tools={"required": ["a"]}))
     traces = [trace(tool_calls=[{"name": name}]) for name in ("a", "b", "a")]
-    outcomes = [judged.evaluate(snapshot).outcome for snapshot in traces]
+    outcomes = [judged.evaluate(Evidence(snapshot)).outcome for snapshot in traces]
     assert outcomes == ["resolved", "unresolved", "resolved"]
 
 
