@@ -18,8 +18,11 @@ Agents write the same file as `src/a.js`, `./src/a.js`, `/work/shop/src/a.js`, `
   most declared paths is taken, then the outermost.
 
 So there is one root, written relative, absolute or both, and no two files are ever taken for one
-declared path. Upper and lower case differ, Unicode is compared in NFC, and `\` separates like
-`/`: a Unix file name with a backslash in it is not told from a path.
+declared path. What paths alone cannot tell is a root that is itself called like the beginning of
+a declared path: of `/work/src/a.js` alone, `src/a.js` is assumed to be meant.
+
+Upper and lower case differ, Unicode is compared in NFC, and `\` separates like `/`: a Unix file
+name with a backslash in it is not told from a path.
 """
 
 from __future__ import annotations
@@ -302,5 +305,5 @@ def _consistent(path: str, root: str, tops: Collection[str]) -> bool:
     )
     if common == len(theirs):
         return True  # A folder that the root lies in: nothing is said about files.
-    elsewhere = is_absolute(path) and common <= 1
+    elsewhere = is_absolute(path) and common <= 1 and not path.startswith("~")
     return (elsewhere or theirs[common].startswith(".")) and theirs[common] not in tops
