@@ -6,7 +6,7 @@ which one reads a file; nothing or two fitting is an error that names the candid
 
 from __future__ import annotations
 
-from benchmark_assets.adapters.formats import agentdojo, messages, snapshot, tau2
+from benchmark_assets.adapters.formats import agentdojo, langfuse, messages, snapshot, tau2
 from benchmark_assets.adapters.formats.base import TraceFile, TraceFormat
 from benchmark_assets.model.problem import InputError, did_you_mean
 
@@ -15,6 +15,7 @@ FORMATS: tuple[TraceFormat, ...] = (
     tau2.FORMAT,
     agentdojo.FORMAT,
     messages.FORMAT,
+    langfuse.FORMAT,
 )
 
 
