@@ -470,11 +470,9 @@ def answered(value: Any, depth: int = 0) -> str | None:
 
 def last_text(messages: list[Turn]) -> str | None:
     """The last text of the assistant's after whatever the user said last."""
-    for turn in reversed(messages):
-        if turn.role == "user" and turn.text:
-            return None
-        if turn.role in ("assistant", None) and turn.text:
-            return turn.text
+    for role, text, _, _ in reversed(messages):
+        if text and role in ("user", "assistant", None):
+            return None if role == "user" else text
     return None
 
 
