@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -524,6 +525,16 @@ def test_the_last_of_several_roots_says_how_it_ended() -> None:
     assert [span.name for span in made(bad, good).error_spans] == ["a"]
 
 
+def test_a_row_whose_parent_is_missing_is_no_root_beside_a_true_one() -> None:
+    orphan = row("o", "gone", s=5, level="ERROR", statusMessage="429", output="Not this.")
+    found = made(root(output="Fixed."), orphan, trace={"id": "t1"})
+    assert (found.error, found.name, found.final_answer) == (None, "root", "Fixed.")
+    own = {"langfuse.internal.is_app_root": True}
+    served = row("app", "elsewhere", s=1, e=9, attrs=own, output="Fixed.")
+    found = made(served, orphan, trace={"id": "t1"})
+    assert (found.error, found.name, found.final_answer) == (None, "app", "Fixed.")
+
+
 def test_a_failed_root_without_a_message() -> None:
     assert made(root(level="ERROR")).error == "'root' failed"
 
@@ -582,6 +593,12 @@ def test_rows_with_equal_times_may_come_in_any_order(data: st.DataObject) -> Non
     shuffled = data.draw(st.permutations(rows))
     assert made(*shuffled) == made(*rows)
     assert [c.name for c in made(*shuffled).tool_calls] == ["b", "a", "b", "a", "deep"]
+
+
+def test_rows_without_ids_that_are_alike_may_come_in_any_order() -> None:
+    rows = [tool("f", id=None, name="f", input={"n": n}) for n in (2, 1)]
+    assert made(root(), *rows) == made(root(), *rows[::-1])
+    assert len(made(root(), *rows).tool_calls) == 2
 
 
 def test_no_call_comes_before_the_one_it_was_made_in() -> None:
@@ -1062,8 +1079,24 @@ def test_one_broken_line_never_costs_another() -> None:
             st.lists(inner, max_size=3)
             | st.dictionaries(
                 st.sampled_from(
-                    "role content parts messages tool_calls type kwargs lc id function name output "
-                    "update choices message args".split()
+                    [
+                        "role",
+                        "content",
+                        "parts",
+                        "messages",
+                        "tool_calls",
+                        "type",
+                        "kwargs",
+                        "lc",
+                        "id",
+                        "function",
+                        "name",
+                        "output",
+                        "update",
+                        "choices",
+                        "message",
+                        "args",
+                    ]
                 ),
                 inner | st.sampled_from(["user", "assistant", "tool", "text", "tool_use"]),
                 max_size=4,
@@ -1088,3 +1121,19 @@ def test_a_file_named_langfuse_must_hold_traces() -> None:
     file = TraceFile("/x/a.json", "a.json", b"5")
     with pytest.raises(Exception, match="holds no trace"):
         list(choose_format(file, "langfuse").parse(file))
+
+
+def test_a_trace_of_many_calls_is_read_in_time_that_grows_with_them() -> None:
+    """Joining requests and rows must not compare each with each at full cost."""
+
+    def seconds(count: int) -> float:
+        rows = [root()]
+        for n in range(count):
+            rows.append(gen(f"g{n}", output=asks(("f", {"n": n}, f"c{n}"))))
+            rows.append(tool(f"t{n}", name="f", input={"n": n}))
+        start = time.process_time()
+        assert len(made(*rows).tool_calls) == count
+        return time.process_time() - start
+
+    seconds(50)
+    assert seconds(800) < 60 * seconds(100)

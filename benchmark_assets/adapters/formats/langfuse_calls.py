@@ -16,6 +16,7 @@ once; one whose name says that it only holds others (`tools`) is none.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
 from collections import defaultdict
@@ -134,7 +135,7 @@ class _Counter:
         self._keys = [key[:2] for key in keys]
 
     def __call__(self, row: Row) -> int:
-        return sum(key < (row.begin, row.depth) for key in self._keys)
+        return bisect.bisect_left(self._keys, (row.begin, row.depth))
 
 
 # Rows of tools.
@@ -357,35 +358,50 @@ def _steps(rows: list[Row], rank: int) -> list[_Asked]:
 
 def _match(tools: list[Row], asked: list[_Asked]) -> None:
     """Give each request the row of the tool that answered it: by id, else by what they say."""
-    for agree in (_by_id, _by_step, _by_arguments, _by_name):
-        answered_rows = {id(ask.answer) for ask in asked if ask.answer is not None}
-        for row in tools:
-            if id(row) in answered_rows:
-                continue
-            free = [ask for ask in asked if ask.answer is None and agree(row, ask)]
-            # Ids are not unique in every integration: the request nearest before the row.
-            earlier = [ask for ask in free if ask.row.begin <= row.begin]
-            chosen = (earlier[-1:] if agree is _by_id else earlier[:1]) or free[:1]
-            for ask in chosen:
-                ask.answer = row
+    by_id: dict[str, list[_Asked]] = defaultdict(list)
+    by_step: dict[int, list[_Asked]] = defaultdict(list)
+    by_name: dict[str, list[_Asked]] = defaultdict(list)
+    for ask in asked:
+        by_step[id(ask.row)].append(ask)
+        by_name[_bare(ask.request.name)].append(ask)
+        if ask.request.call_id is not None:
+            by_id[ask.request.call_id].append(ask)
+    unanswered = []
+    for row in tools:
+        call_id = _call_id(row)
+        # Ids are not unique in every integration: the request nearest before the row.
+        if not _answer(row, by_id.get(call_id or "", []), nearest=True):
+            unanswered.append((row, call_id))
+    rest = []
+    for row, call_id in unanswered:
+        steps = [ask for outer in row.ancestors() for ask in by_step.get(id(outer), ())]
+        if not _answer(row, [ask for ask in steps if not ask.row.is_generation]):
+            rest.append((row, call_id, _arguments(row)))
+    for exact in (True, False):
+        left = []
+        for row, call_id, arguments in rest:
+            alike = [
+                ask
+                for ask in by_name.get(_bare(row.tool_name), ())
+                if ask.answer is None
+                # Where both have an id, they would agree.
+                and (call_id is None or ask.request.call_id is None)
+                and (not exact or ask.request.arguments == arguments)
+            ]
+            if not _answer(row, alike):
+                left.append((row, call_id, arguments))
+        rest = left
 
 
-def _by_id(row: Row, ask: _Asked) -> bool:
-    return ask.request.call_id is not None and ask.request.call_id == _call_id(row)
-
-
-def _by_step(row: Row, ask: _Asked) -> bool:
-    return ask.row in row.ancestors()
-
-
-def _by_arguments(row: Row, ask: _Asked) -> bool:
-    return _by_name(row, ask) and _arguments(row) == ask.request.arguments
-
-
-def _by_name(row: Row, ask: _Asked) -> bool:
-    if _call_id(row) is not None and ask.request.call_id is not None:
-        return False  # they would agree
-    return _bare(row.tool_name) == _bare(ask.request.name)
+def _answer(row: Row, asked: list[_Asked], *, nearest: bool = False) -> bool:
+    """Let a row answer the first request that is free, or the nearest before it."""
+    free = [ask for ask in asked if ask.answer is None]
+    if not free:
+        return False
+    earlier = [ask for ask in free if ask.row.begin <= row.begin]
+    chosen = (earlier[-1:] if nearest else earlier[:1]) or free[:1]
+    chosen[0].answer = row
+    return True
 
 
 def _later_results(model: list[ModelCall]) -> dict[str, Result]:
