@@ -51,7 +51,9 @@ def refusal(content: Any, name: str = "auto") -> str:
 
 def test_every_format_module_is_registered() -> None:
     """A new format is one new file and one line; this is what notices a forgotten line."""
-    names = {info.name for info in pkgutil.iter_modules(formats.__path__)} - {"base"}
+    found = {info.name for info in pkgutil.iter_modules(formats.__path__)} - {"base"}
+    # `langfuse_rows` is a part of the format `langfuse`, not one of its own.
+    names = {name for name in found if not any(name.startswith(f"{other}_") for other in found)}
     registered = [import_module(f"{formats.__name__}.{name}").FORMAT for name in sorted(names)]
     assert sorted(fmt.name for fmt in registered) == sorted(fmt.name for fmt in FORMATS)
     assert {id(fmt) for fmt in registered} == {id(fmt) for fmt in FORMATS}

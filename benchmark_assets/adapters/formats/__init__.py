@@ -6,7 +6,14 @@ which one reads a file; nothing or two fitting is an error that names the candid
 
 from __future__ import annotations
 
-from benchmark_assets.adapters.formats import agentdojo, claude_code, messages, snapshot, tau2
+from benchmark_assets.adapters.formats import (
+    agentdojo,
+    claude_code,
+    langfuse,
+    messages,
+    snapshot,
+    tau2,
+)
 from benchmark_assets.adapters.formats.base import TraceFile, TraceFormat
 from benchmark_assets.model.problem import InputError, did_you_mean
 
@@ -16,6 +23,7 @@ FORMATS: tuple[TraceFormat, ...] = (
     agentdojo.FORMAT,
     claude_code.FORMAT,
     messages.FORMAT,
+    langfuse.FORMAT,
 )
 
 

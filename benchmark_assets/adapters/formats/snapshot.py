@@ -37,6 +37,8 @@ _MARKS = frozenset(
         "problem",
     }
 )
+# Rows of observations have the id of a trace too, and list the calls of each.
+_SPAN = frozenset({"type", "start_time"})
 _LARGEST_TRIAL = 2**31 - 1
 
 
@@ -52,7 +54,10 @@ class SnapshotFormat:
         One such object is enough: the others may be broken.
         """
         return any(
-            isinstance(item, dict) and "trace_id" in item and not _MARKS.isdisjoint(item)
+            isinstance(item, dict)
+            and "trace_id" in item
+            and not _MARKS.isdisjoint(item)
+            and not item.keys() >= _SPAN
             for item in file.records()
         )
 
