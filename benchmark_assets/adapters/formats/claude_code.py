@@ -188,6 +188,8 @@ def _snapshot(
     return TraceSnapshot(
         trace_id=facts.trace_id or file.made_id(""),
         origin=file.origin(ClaudeCodeFormat.name),
+        # Sessions have no name; one for all lets contracts and reports name their workflow.
+        name=ClaudeCodeFormat.name,
         started_at=facts.started_at,
         ended_at=facts.ended_at,
         duration_ms=facts.duration_ms,
