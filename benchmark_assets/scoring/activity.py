@@ -70,12 +70,13 @@ class Activity:
         harness: Name of the profile that was applied; None if none knows any of the tools.
         skills: Every attempt to load a skill.
         files: Every file read, changed or moved, or attempted to. `write`: created or updated,
-            and nothing tells which.
+            and nothing tells which. A folder removed as a whole is one `delete`.
         builds: Every build and check.
         questions: Calls that ask the user.
         opaque: Calls that may have changed files that no event names.
         unseen_reads: Calls that read files that no event names.
-        unknown: Calls of tools that the profile does not know: they may have done anything.
+        unknown: Calls of tools that the profile does not know, which may have done anything, and
+            of those that load a skill and name none.
         roots: Absolute or relative paths of the workspace, from the trace's metadata.
     """
 
@@ -231,8 +232,10 @@ class _Interpreter:
         targets = first_at(call.arguments, effect.to, str)
         created = _per_file(call.result, effect.created, paths)
         updated = _per_file(call.result, effect.updated, paths)
-        missing = _per_file(_evidence(call), effect.missing, paths)
-        for i, status in enumerate(_statuses(call, effect, paths)):
+        statuses = _statuses(call, effect, paths)
+        signs = effect.missing if "error" in statuses else ()
+        missing = _per_file(_evidence(call), signs, paths)
+        for i, status in enumerate(statuses):
             at = paths[i].position
             operation: FileOperation = "create" if created[i] else "update" if updated[i] else kind
             event = FileEvent(

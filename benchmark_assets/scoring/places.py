@@ -59,8 +59,9 @@ def belongs(part: Position, whole: Position) -> bool:
 def text_of(result: Any) -> str:
     """The text of a result, as people would read it.
 
-    A text is itself; content blocks are their texts, one a line; an object with a `content`
-    or `text` is that one's text; other data are their JSON.
+    A text is itself; content blocks are their texts, one a line, blocks without text such as
+    images left out; an object with a `content` or `text` is that one's text; other data are
+    their JSON.
     """
     if result is None:
         return ""
@@ -70,8 +71,8 @@ def text_of(result: Any) -> str:
         for key in ("content", "text"):
             if isinstance(result.get(key), str | list):
                 return text_of(result[key])
-    if isinstance(result, list) and result and all(_is_block(item) for item in result):
-        return "\n".join(item["text"] for item in result)
+    if isinstance(result, list) and result and all(map(_is_block, result)):
+        return "\n".join(item["text"] for item in result if isinstance(item.get("text"), str))
     return json.dumps(result, ensure_ascii=False, default=str)
 
 
@@ -107,7 +108,7 @@ def _fits(value: Any, sign: Sign) -> bool:
 
 
 def _is_block(item: Any) -> bool:
-    return isinstance(item, dict) and isinstance(item.get("text"), str)
+    return isinstance(item, dict) and isinstance(item.get("type"), str)
 
 
 def _below(found: Found, step: str | None) -> list[Found]:
@@ -121,8 +122,14 @@ def _below(found: Found, step: str | None) -> list[Found]:
 def _opened(value: Any) -> Any:
     """The data of a text that is JSON of a list or an object; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
+        return _parsed(value)
     return value
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> Any:
+    """The data of a JSON text, or the text; one result is looked at for many signs in a row."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -162,6 +162,8 @@ _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
 _PLAIN = re.compile(r"[^\s\\'\"`$|&;()<>*?\[{~]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_TEST = re.compile(r"\s[^\n]*?\s\]\](?=[\s;&|)]|$)")
+_BRACKETS = re.compile(r"\[\S+?\]")
 _BRACES = re.compile(r"\{[^\s{}]*(,|\.\.)[^\s{}]*\}")
 
 
@@ -248,6 +250,8 @@ class _Parser:
             if _OPERATOR.match(self.text, self.at):
                 break
             word = self._word()
+            if not word.raw:  # Such as `&>(`, which is neither operator nor word.
+                raise _Unreadable
             if command.words or not self._keyword(word.raw, command):
                 command.words.append(word)
         command.optional = command.optional or self._open > 0
@@ -257,6 +261,8 @@ class _Parser:
         """Take note of a word that is none of the command it stands before, if it is one."""
         if raw in _BEYOND:
             raise _Unreadable
+        if raw == "[[":
+            self._skip_test()
         if raw not in _OPENING and raw not in _GOING_ON and raw not in _CLOSING:
             return False
         self._open += (raw in _OPENING) - (raw in _CLOSING)
@@ -265,6 +271,13 @@ class _Parser:
         if raw == "for":  # What follows names a variable and its values, and is no command.
             command.words.append(_Word(":", ":"))
         return True
+
+    def _skip_test(self) -> None:
+        """Go to the end of `[[ … ]]`, in which `<`, `>`, `&&` and `||` compare."""
+        end = _TEST.match(self.text, self.at)
+        if end is None or "$(" in end[0] or "`" in end[0]:
+            raise _Unreadable
+        self.at = end.end()
 
     def _redirect(self, operator: str) -> _Redirect:
         blank = _BLANK.match(self.text, self.at)
@@ -345,7 +358,9 @@ class _Parser:
         if here == "~":
             home = text[at + 1 : at + 2]
             return here, not at_start or home in ("", "/", " ", "\n", ";", "&", "|")
-        return here, here not in "*?["
+        if here == "[":
+            return here, _BRACKETS.match(text, at) is None
+        return here, here not in "*?"
 
     def _single_quoted(self) -> tuple[str, bool]:
         end = self.text.find("'", self.at + 1)

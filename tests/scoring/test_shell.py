@@ -148,6 +148,11 @@ def said(text: str, directory: str | None = "") -> list[str]:
         ("mytool status --all", []),
         ("X=1 Y='a b' ls", []),
         ("X=$(git rev-parse HEAD) && echo $X ${X} $((1+2))", []),
+        ("[[ -f a && b > c || d < e ]] && rm a", ["delete a"]),
+        ("if [[ $a > b ]]; then ls; fi", []),
+        ("[[ $(rm a) ]]", ["opaque"]),
+        ("[[ a", ["opaque"]),
+        ("[ -f a ] && ls", []),
         ("sleep 1 &", []),
         ("sort a.txt", []),
         ("awk '{print $1}' a.txt", []),
@@ -164,6 +169,8 @@ def said(text: str, directory: str | None = "") -> list[str]:
         ("awk '{print > \"b\"}' a.txt", ["opaque"]),
         ("curl -sO http://localhost/x", ["opaque"]),
         ("echo `rm a.js`", ["opaque"]),
+        ("ls &>(cat a)", ["opaque"]),
+        ("rm a; ls > ; rm b", ["delete? a", "delete b", "opaque"]),
         ("echo 'never closed", ["opaque"]),
         ('echo "never closed', ["opaque"]),
         ("case x in y) rm a;; esac", ["opaque"]),
@@ -270,8 +277,14 @@ def test_nesting_and_length_have_no_end_in_a_crash() -> None:
     assert read("bash -c " + "'" * 4999).opaque
 
 
-@given(st.text(alphabet="ab /.;|&<>()$`'\"\\\n{}*-#=!", max_size=60))
-@settings(max_examples=500)
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"ab /.;|&<>()$`'\"\\\n\r\t{}[]*-#=!~", "<<a", "$(", "[[ ", " ]]", "for ", "rm "]
+        )
+    ).map("".join)
+)
+@settings(max_examples=2000)
 def test_any_text_is_read_to_something(text: str) -> None:
     read(text)
 
