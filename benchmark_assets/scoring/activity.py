@@ -244,7 +244,7 @@ class _Interpreter:
                 status=status,
                 moved_to=next((t.value for t in targets if belongs(t.position, at)), None),
                 call=index,
-                **written(at),
+                **({} if kind == "read" and status == "error" else written(at)),
             )
             happened = status == "ok" or (status is None and call.status is None)
             self.files.add(event, happened=happened, missing=bool(missing[i]))

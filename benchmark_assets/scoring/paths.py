@@ -13,8 +13,9 @@ Agents write the same file as `src/a.js`, `./src/a.js`, `/work/shop/src/a.js`, `
   `/work/shop`, if every relative path of the trace is written so.
 - Where they do not, a folder is taken for the root if a seen path is a declared path in that
   folder, and all other seen paths lie in it too. Paths that lie elsewhere altogether do not
-  count against it: those with only `/` in common, and those in a hidden folder beside it or
-  above (`/home/u/.claude/notes.md` beside `/home/u/shop`). Of several such folders the one with
+  count against it: those with only `/` in common, those in a hidden folder beside it or above
+  (`/home/u/.claude/notes.md` beside `/home/u/shop`), and, where several declared paths were seen
+  in it, those in any folder beside it (`/app/skills/a.md` beside `/app/shop`). Of several such folders the one with
   most declared paths is taken, then the outermost.
 
 So there is one root, written relative, absolute or both, and no two files are ever taken for one
@@ -279,7 +280,8 @@ def _best_root(seen: Sequence[str], fits: Callable[[str], bool]) -> tuple[int, s
                 matched.setdefault(root, set()).add(rest)
     tops = {rest.split("/")[0] for rests in matched.values() for rest in rests}
     for root in sorted(matched, key=lambda root: (-len(matched[root]), len(root), root)):
-        if all(_consistent(path, root, tops) for path in seen):
+        several = len(matched[root]) > 1
+        if all(_consistent(path, root, tops, several=several) for path in seen):
             return len(matched[root]), root
     return None
 
@@ -295,8 +297,12 @@ def _splits(path: str) -> Iterator[tuple[str, str]]:
             yield path[:index] or "/", path[index + 1 :]
 
 
-def _consistent(path: str, root: str, tops: Collection[str]) -> bool:
-    """Whether a seen path leaves it possible that a folder is the workspace root."""
+def _consistent(path: str, root: str, tops: Collection[str], *, several: bool) -> bool:
+    """Whether a seen path leaves it possible that a folder is the workspace root.
+
+    Where several declared paths were seen in the folder, a folder beside it is no doubt: agents
+    read skills and references that lie beside the workspace. One alone may be a copy of the file.
+    """
     if under(path, root) is not None or _ABOVE.match(path):
         return True
     ours, theirs = root.split("/"), path.split("/")
@@ -306,4 +312,5 @@ def _consistent(path: str, root: str, tops: Collection[str]) -> bool:
     if common == len(theirs):
         return True  # A folder that the root lies in: nothing is said about files.
     elsewhere = is_absolute(path) and common <= 1 and not path.startswith("~")
+    elsewhere = elsewhere or (several and common + 1 < len(theirs))
     return (elsewhere or theirs[common].startswith(".")) and theirs[common] not in tops

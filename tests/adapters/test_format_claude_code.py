@@ -131,7 +131,12 @@ def test_a_whole_session_field_by_field() -> None:
     (found,) = parse(rows(*WHOLE))
     assert (found.trace_id, found.session_id) == (SESSION, SESSION)
     assert (found.origin.format, found.origin.record) == ("claude-code", None)
-    assert (found.name, found.workflow, found.task, found.trial) == ("claude-code", None, None, None)
+    assert (found.name, found.workflow, found.task, found.trial) == (
+        "claude-code",
+        None,
+        None,
+        None,
+    )
     assert str(found.started_at) == "2026-02-01 09:59:58+00:00"
     assert str(found.ended_at) == "2026-02-01 10:00:06.500000+00:00"
     assert found.duration_ms == 8500

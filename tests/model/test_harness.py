@@ -86,7 +86,7 @@ def test_short_forms_mean_the_long_ones() -> None:
         ({"effect": "load_skill", "path": "a"}, "effect load_skill needs name"),
         ({"effect": "shell"}, "effect shell needs command"),
         ({"effect": "none", "path": "a"}, "effect none makes no use of path"),
-        ({"effect": "read", "path": "a", "content": "b"}, "effect read makes no use of content"),
+        ({"effect": "read", "path": "a", "old": "b"}, "effect read makes no use of old"),
         (
             {"effect": "create", "path": "a", "created": "x", "to": "b"},
             "effect create makes no use of created, to",

@@ -53,6 +53,10 @@ def said(activity: Activity, index: int) -> list[str]:
             words.append(f"{event.operation} {event.status or '?'} {event.path}")
             words[-1] += f" -> {event.moved_to}" if event.moved_to is not None else ""
             words[-1] += f" = {event.content}" if event.content is not None else ""
+            words[-1] += f" + {event.text}" if event.text is not None else ""
+            for edit in event.edits:
+                all_of_them = ", all" if edit.everywhere else ""
+                words[-1] += f" [{edit.old} => {edit.new}{all_of_them}]"
     words += [f"{b.kind} {b.status or '?'}" for b in activity.builds if b.call == index]
     notes = {
         "asks": activity.questions,

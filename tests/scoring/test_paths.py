@@ -113,6 +113,29 @@ def test_what_is_absolute() -> None:
             {"/ws/p/src/a.js": "src/a.js"},
         ),
         (["src/a.js"], ["/ws/p/backup/src/a.js", "/ws/p/readme.md"], [], {}),
+        (["src/a.js"], ["/ws/p/backup/src/a.js", "/ws/p/docs/a.md"], [], {}),
+        # Several declared files in one folder: what lies in a folder beside it is no doubt.
+        (
+            ["src/a.js", "src/b.js"],
+            ["/app/shop/src/a.js", "/app/shop/src/b.js", "/app/skills/x/SKILL.md"],
+            [],
+            {"/app/shop/src/a.js": "src/a.js", "/app/shop/src/b.js": "src/b.js"},
+        ),
+        (
+            ["src/a.js", "src/b.js"],
+            ["/app/copy/src/a.js", "/app/copy/src/b.js", "/app/readme.md"],
+            [],
+            {},
+        ),
+        # How a known root's own folder is written in relative paths.
+        (
+            ["src/a.js"],
+            ["shop/src/a.js", "/work/shop/src/a.js"],
+            ["/work/shop"],
+            {"shop/src/a.js": "src/a.js", "/work/shop/src/a.js": "src/a.js"},
+        ),
+        (["src/a.js"], ["shop/src/a.js", "src/b.js"], ["/work/shop"], {}),
+        (["src/a.js"], ["shop/src/a.js"], ["/work/other"], {}),
         (
             ["src/a.js", "src/b.js"],
             ["/ws/src/a.js", "src/b.js"],
