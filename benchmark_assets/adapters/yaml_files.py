@@ -683,6 +683,8 @@ def _models_at(annotation: Any, path: KeyPath, data: Any) -> list[type[BaseModel
                 return _models_at(info.annotation, path[1:], _step(data, path[0]))
         return []
     arguments = get_args(annotation)
+    if arguments and origin in (tuple, list) and isinstance(data, Mapping):
+        return _models_at(arguments[0], path, data)  # One item, written for a list of it.
     if path and arguments and origin in (dict, tuple, list):
         inner = arguments[1] if origin is dict else arguments[0]
         return _models_at(inner, path[1:], _step(data, path[0]))

@@ -159,6 +159,7 @@ class Effect(Section):
         effect: What it does.
         when: The call does this only if its arguments show all of these signs: for tools whose
             argument says what they do, such as `{at: command, equals: view}`.
+        unless: It does not do this if its arguments show one of these.
         path: Where in the arguments the file's path stands, or the files' paths; of a `move`,
             the old one.
         to: Of a `move`: the new path.
@@ -181,6 +182,7 @@ class Effect(Section):
 
     effect: EffectKind
     when: Signs = ()
+    unless: Signs = ()
     path: Places = ()
     to: Places = ()
     content: Places = ()
@@ -202,7 +204,7 @@ class Effect(Section):
         missing = [key for key in needs if not getattr(self, key)]
         if missing:
             raise ValueError(f"effect {self.effect} needs {' and '.join(missing)}")
-        idle = sorted(self.model_fields_set - {"effect", "when", *needs, *may})
+        idle = sorted(self.model_fields_set - {"effect", "when", "unless", *needs, *may})
         if idle:
             raise ValueError(f"effect {self.effect} makes no use of {', '.join(idle)}")
         return self

@@ -42,6 +42,7 @@ from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.project import ModelSettings
 from benchmark_assets.model.verdict import RunRow
+from benchmark_assets.pipeline.rules import Rules
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.scoring.evaluate import ENGINE_VERSION, ContractJudge
 from benchmark_assets.scoring.evidence import Evidence
@@ -162,6 +163,7 @@ class RunState:
         contents: (date, model) → content hash of the snapshots there.
         months: The month files there are.
         expected: cell → date → key, as it should be.
+        rules: What verdicts depend on beside contracts and traces, as it was then.
         blocked: (date, model) whose traces do not add up: not evaluated until they do.
     """
 
@@ -169,6 +171,7 @@ class RunState:
     contents: dict[tuple[str, str], str]
     months: dict[str, MonthKeys]
     expected: dict[CellId, dict[str, str]]
+    rules: Rules
     blocked: tuple[tuple[str, str], ...] = ()
 
     def stored(self) -> dict[CellId, dict[str, str]]:
@@ -193,7 +196,7 @@ def read_state(workspace: Workspace) -> RunState:
         for contract in contracts.values():
             cell = CellId(contract.id, model)
             expected[cell][date] = date_key(content, keys[contract.id], prices)
-    return RunState(contracts, contents, list_months(store), dict(expected), blocked)
+    return RunState(contracts, contents, list_months(store), dict(expected), rules, blocked)
 
 
 def stale_cells(state: RunState) -> StaleCells:
@@ -233,7 +236,7 @@ def evaluate_cells(
     stale = stale_cells(state).dates
     todo = {cell: stale.get(cell, []) for cell in wanted}
     judges = {
-        contract_id: workspace.rules.judge(state.contracts[contract_id])
+        contract_id: state.rules.judge(state.contracts[contract_id])
         for contract_id in sorted({cell.contract for cell, dates in todo.items() if dates})
         if contract_id in state.contracts
     }
@@ -286,7 +289,7 @@ def _evaluate_date(
     rows: dict[str, list[RunRow]] = {contract_id: [] for contract_id in known}
     settings = workspace.project.config.models.get(model)
     for item in read_snapshots(workspace.store, date, model):
-        evidence = Evidence(item.snapshot, workspace.rules.profiles)
+        evidence = Evidence(item.snapshot, state.rules.profiles)
         for index in router.route(item.snapshot):
             judge = judges[known[index]]
             verdict = judge.evaluate(evidence)
@@ -296,7 +299,7 @@ def _evaluate_date(
     prices = price_hash(settings)
     result: dict[str, Evaluated | None] = dict.fromkeys(contract_ids)
     for contract_id in known:
-        key = date_key(content, workspace.rules.key(judges[contract_id].contract), prices)
+        key = date_key(content, state.rules.key(judges[contract_id].contract), prices)
         result[contract_id] = Evaluated(key, tuple(rows[contract_id]))
     return result
 

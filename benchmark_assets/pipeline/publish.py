@@ -88,8 +88,8 @@ def publish(workspace: Workspace) -> Published:
         engine=ENGINE_VERSION,
         leaderboard=LEADERBOARD_VERSION,
         contracts={key: contract.content_hash for key, contract in state.contracts.items()},
-        harnesses=workspace.rules.harness_hashes,
-        plugins=workspace.rules.plugin_versions,
+        harnesses=state.rules.harness_hashes,
+        plugins=state.rules.plugin_versions,
         cells=_cell_provenance(state, sizes),
     )
     published, is_new = write_edition(store, standings, provenance, inputs_hash(state, notes))

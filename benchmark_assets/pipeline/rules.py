@@ -37,6 +37,23 @@ GROUP = "benchmark_assets.plugins"
 """The entry point group of plugins in installed distributions."""
 
 
+FileStates = tuple[tuple[str, int, int], ...]
+"""(path, time of change in nanoseconds, size) of files: equal while none was edited."""
+
+
+def file_states(paths: Iterable[Path]) -> FileStates:
+    """The state of files and of all files in folders, as far as they can be looked at."""
+    states = []
+    for given in paths:
+        for path in sorted(given.rglob("*")) if given.is_dir() else [given]:
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            states.append((str(path), status.st_mtime_ns, status.st_size))
+    return tuple(states)
+
+
 @dataclass(frozen=True)
 class UserPlugin:
     """A plugin from outside the package, and the version that its verdicts are keyed by."""

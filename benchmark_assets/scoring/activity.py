@@ -183,7 +183,7 @@ class _Interpreter:
             if effects is None:
                 self._note("unknown", index)
             for effect in effects or ():
-                if all(shown(call.arguments, (sign,)) for sign in effect.when):
+                if _applies(effect, call.arguments):
                     self._apply(effect, call, index)
             if index in self.noted["opaque"][-1:] + self.noted["unknown"][-1:]:
                 self.files.forget()
@@ -363,7 +363,12 @@ def _written(
     return of_file
 
 
-# What the status and the result of a call show.
+# What the arguments, the status and the result of a call show.
+
+
+def _applies(effect: Effect, arguments: Any) -> bool:
+    wanted = all(shown(arguments, (sign,)) for sign in effect.when)
+    return wanted and not shown(arguments, effect.unless)
 
 
 def _evidence(call: ToolCall) -> Any:
@@ -396,19 +401,22 @@ def _per_file(result: Any, signs: Sequence[Sign], items: Sequence[Found]) -> lis
     """Whether a result shows one of the signs for each thing that a call names.
 
     A sign that stands in a list of as many results as things belongs to one of them each; in a
-    list of another length it belongs to nobody knows which: None for all.
+    list of another length it belongs to nobody knows which: None for all. A sign for the call as
+    a whole belongs to all, unless there are signs for one of them each.
     """
     answers: list[bool | None] = [False for _ in items]
+    whole = False
     for sign in signs:
         found = shown(result, (sign,))
         length = list_length(result, sign.at)
-        if found and length is not None and length != len(items):
+        if length is None:
+            whole = whole or bool(found)
+        elif found and length != len(items):
             return [None for _ in items]
-        for i, item in enumerate(items):
-            at = item.position if item.position or len(items) > 1 else (0,)
-            if any(belongs(one.position, at) for one in found):
-                answers[i] = True
-    return answers
+        else:
+            for one in found:
+                answers[one.position[0]] = True
+    return [whole for _ in items] if whole and not any(answers) else answers
 
 
 def _part_status(line: CallStatus | None, *, sure: bool, last: bool) -> CallStatus | None:

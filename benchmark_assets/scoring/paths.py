@@ -9,6 +9,8 @@ Agents write the same file as `src/a.js`, `./src/a.js`, `/work/shop/src/a.js`, `
 
 - Where the trace's metadata name it, a path is the declared one if it is that path under the
   root, or relative and equal. Nothing else is.
+  One relative form is read from the folder above the root: `shop/src/a.js` under the root
+  `/work/shop`, if every relative path of the trace is written so.
 - Where they do not, a folder is taken for the root if a seen path is a declared path in that
   folder, and all other seen paths lie in it too. Paths that lie elsewhere altogether do not
   count against it: those with only `/` in common, and those in a hidden folder beside it or
@@ -16,8 +18,11 @@ Agents write the same file as `src/a.js`, `./src/a.js`, `/work/shop/src/a.js`, `
   most declared paths is taken, then the outermost.
 
 So there is one root, written relative, absolute or both, and no two files are ever taken for one
-declared path. Upper and lower case differ, Unicode is compared in NFC, and `\` separates like
-`/`: a Unix file name with a backslash in it is not told from a path.
+declared path. What paths alone cannot tell is a root that is itself called like the beginning of
+a declared path: of `/work/src/a.js` alone, `src/a.js` is assumed to be meant.
+
+Upper and lower case differ, Unicode is compared in NFC, and `\` separates like `/`: a Unix file
+name with a backslash in it is not told from a path.
 """
 
 from __future__ import annotations
@@ -90,6 +95,7 @@ class PathMap:
         self._known = tuple(dict.fromkeys(map(normal_path, roots)))
         relative = {path for path in self._declared if not is_absolute(path)}
         self._inferred = () if self._known else _infer_roots(self._seen, relative.__contains__)
+        self._folder = _named_root(self._seen, self._known, relative.__contains__)
         self._of_globs: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._owner = self._claims()
 
@@ -144,6 +150,8 @@ class PathMap:
             return normal
         if any(not is_absolute(root) and under(normal, root) is not None for root in self._known):
             return normal
+        if self._folder is not None and (inside := under(normal, self._folder[0])) is not None:
+            return normal_path(f"{self._folder[1]}/{inside}")
         return normal_path(f"{self._known[0]}/{normal}")
 
     def _identity(self, normal: str) -> str:
@@ -255,6 +263,19 @@ def _infer_roots(seen: Sequence[str], fits: Callable[[str], bool]) -> tuple[str,
     return tuple(path for _, path in roots)
 
 
+def _named_root(
+    seen: Sequence[str], known: Sequence[str], fits: Callable[[str], bool]
+) -> tuple[str, str] | None:
+    """How relative paths write a known root, if they begin with its own last folders.
+
+    Returns (`shop`, `/work/shop`); None if they are relative to the root, as they should be.
+    """
+    best = _best_root([path for path in seen if not is_absolute(path)], fits) if known else None
+    if best is None or not best[1]:
+        return None
+    return next(((best[1], root) for root in known if root.endswith(f"/{best[1]}")), None)
+
+
 def _best_root(seen: Sequence[str], fits: Callable[[str], bool]) -> tuple[int, str] | None:
     """The folder that most declared paths are seen in, then the outermost, and their number."""
     matched: dict[str, set[str]] = {}
@@ -290,5 +311,5 @@ def _consistent(path: str, root: str, tops: Collection[str]) -> bool:
     )
     if common == len(theirs):
         return True  # A folder that the root lies in: nothing is said about files.
-    elsewhere = is_absolute(path) and common <= 1
+    elsewhere = is_absolute(path) and common <= 1 and not path.startswith("~")
     return (elsewhere or theirs[common].startswith(".")) and theirs[common] not in tops

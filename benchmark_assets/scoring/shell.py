@@ -5,19 +5,20 @@ not belong here: what a harness's own commands do (its profile says so), or what
 shows.
 
 What is read: simple commands joined by `&&`, `||`, `;`, `|`, `&` or new lines; quotes; here
-documents; redirections; `$( … )`, whose commands are read as well; `cd`; and of single commands
-`cat head tail sed nl tac less more` (read), `rm`, `mv`, `cp`, `tee`, `touch`, `sed -i`.
+documents; redirections; `( … )` and `$( … )`, whose commands are read as well; `if` and loops,
+whose commands may or may not run; `cd`; and of single commands `cat head tail sed nl tac less
+more` (they read), `rm`, `mv`, `cp`, `tee`, `touch` and `sed -i`.
 
 What is not read is *opaque*: it may change files, and which is not guessed. That is every
-command that is not known, loops and other compound commands, scripts, interpreters, `git` where
-it touches the working tree, and a change of a file whose name is a variable, a glob or the like.
-A read of such a file is reported as an *unseen read*. Nor does this reader know what `sed`'s own
-`w` does, what aliases hide, or whether `set -e` is in force.
+command that is not known, functions, `case`, scripts, interpreters, `git` where it touches the
+working tree, and a change of a file whose name is a variable, a glob or the like. A read of such
+a file is an *unseen read*. Nor does this reader know what `sed`'s own `w` does, what aliases
+hide, or whether `set -e` is in force.
 
 If the whole line succeeded, a command is *sure* to have succeeded if nothing after it can hide
 that it failed: `a && b` is sure of both, `a; b` and `a | b` only of `b`. If the line failed, its
-*last* command failed or never ran; of the others nothing is known. What stands after `||` may
-never have run even so: if it would change a file, that is opaque.
+*last* command failed or never ran; of the others nothing is known. What stands after `||`, in
+`if` or in a loop may never have run: a change of a file there is opaque, a read unseen.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def read_command_line(text: str, directory: str | None, commands: Commands) -> S
         runs=tuple(doer.runs),
         opaque=doer.opaque or parser.opaque,
         unseen_read=doer.unseen_read,
-        directory=doer.directory,
+        directory=doer.final_directory,
         moved=doer.moved,
     )
 
@@ -130,7 +131,9 @@ class _Simple:
         last: Whether it did not succeed, if the whole line did not.
         optional: Whether it may not have run at all, even so.
         apart: Whether it runs in a process of its own, so that a `cd` in it has no effect.
-        inner: Whether it stands in `$( … )` inside another command's word.
+        scope: The groups `( … )` or `$( … )` it stands in, outermost first, by number.
+        inner: Whether it stands in `( … )` or in `$( … )` inside another command's word.
+        keyword: Whether it begins with a word such as `then`, or is only that.
     """
 
     words: list[_Word] = field(default_factory=list)
@@ -140,16 +143,19 @@ class _Simple:
     last: bool = False
     optional: bool = False
     apart: bool = False
+    scope: tuple[int, ...] = ()
     inner: bool = False
+    keyword: bool = False
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_COMPOUND = _names(
-    "if then else elif fi for while until do done case esac select function { } coproc"
-)
+_OPENING = _names("if while until for {")
+_GOING_ON = _names("then elif else do !")
+_CLOSING = _names("fi done }")
+_BEYOND = _names("case esac select function coproc in")
 _OPERATOR = re.compile(r"&&|\|\||;;|\|&|;|\||&(?!>)|\n|\(|\)")
 _REDIRECT = re.compile(r"[0-9]*(<<<|<<-|<<|<>|<&|>>|>\||>&|<|>)|&>>|&>")
 _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
@@ -176,7 +182,9 @@ class _Parser:
         self.opaque = False
         self._bodies: list[tuple[_Redirect, str, bool, bool]] = []
         self._inner: list[_Simple] = []
-        self._depth = 0
+        self._scope: tuple[int, ...] = ()
+        self._groups = 0
+        self._open = 0
 
     def list_of_commands(self) -> list[_Simple]:
         """All commands of the text in the order in which they run."""
@@ -195,7 +203,7 @@ class _Parser:
             found += self._inner
             self._inner = []
             operator = self._operator()
-            if command.words or command.redirects:
+            if command.words or command.redirects or command.keyword:
                 command.after = operator if operator != ")" else ""
                 found.append(command)
             if operator == ")" and nested:
@@ -217,7 +225,7 @@ class _Parser:
         return operator[0]
 
     def _simple(self) -> _Simple:
-        command = _Simple()
+        command = _Simple(scope=self._scope)
         while self.at < len(self.text):
             blank = _BLANK.match(self.text, self.at)
             if blank:
@@ -232,13 +240,31 @@ class _Parser:
                 self.at = redirect.end()
                 command.redirects.append(self._redirect(redirect[0].lstrip("0123456789")))
                 continue
+            if self.text[self.at] == "(" and not command.words and not command.redirects:
+                self.at += 1
+                self._nested()
+                command.keyword = True
+                continue
             if _OPERATOR.match(self.text, self.at):
                 break
             word = self._word()
-            if not command.words and word.raw in _COMPOUND:
-                raise _Unreadable
-            command.words.append(word)
+            if command.words or not self._keyword(word.raw, command):
+                command.words.append(word)
+        command.optional = command.optional or self._open > 0
         return command
+
+    def _keyword(self, raw: str, command: _Simple) -> bool:
+        """Take note of a word that is none of the command it stands before, if it is one."""
+        if raw in _BEYOND:
+            raise _Unreadable
+        if raw not in _OPENING and raw not in _GOING_ON and raw not in _CLOSING:
+            return False
+        self._open += (raw in _OPENING) - (raw in _CLOSING)
+        command.keyword = True
+        command.optional = True
+        if raw == "for":  # What follows names a variable and its values, and is no command.
+            command.words.append(_Word(":", ":"))
+        return True
 
     def _redirect(self, operator: str) -> _Redirect:
         blank = _BLANK.match(self.text, self.at)
@@ -391,17 +417,18 @@ class _Parser:
 
     def _nested(self) -> None:
         """Read the commands up to the closing parenthesis."""
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
+        if len(self._scope) >= _MAX_DEPTH:
             raise _Unreadable
+        self._groups += 1
+        outer, self._scope = self._scope, (*self._scope, self._groups)
         outer_inner, outer_bodies = self._inner, self._bodies
         self._inner, self._bodies = [], []
         found: list[_Simple] = []
         self._list(found, nested=True)
         _mark(found)
-        inner = [replace(one, inner=True, apart=True, sure=False, last=False) for one in found]
+        inner = [replace(one, inner=True, sure=False, last=False) for one in found]
         self._inner = outer_inner + inner
-        self._depth -= 1
+        self._scope = outer
         self._bodies = outer_bodies
 
 
@@ -420,7 +447,8 @@ def _mark(commands: list[_Simple]) -> None:
         command.optional = command.optional or optional
         if command.inner:
             continue
-        command.sure = command.sure and not optional
+        command.sure = command.sure and not command.optional
+        command.last = command.last and not command.optional
         command.apart = piped or command.after in ("|", "|&", "&")
         piped = command.after in ("|", "|&")
         if command.after in ("||", ";", "\n", "&"):
@@ -429,13 +457,13 @@ def _mark(commands: list[_Simple]) -> None:
 
 # From simple commands to what they do.
 
-_PREFIXES = _names("command builtin exec nohup time sudo env stdbuf nice !")
+_PREFIXES = _names("command builtin exec nohup time sudo env stdbuf nice")
 _NO_CHANGE = _names(
     "ls pwd echo printf true false : test [ [[ wc grep egrep fgrep rg ag diff cmp file stat du df "
     "which type whoami id date uname hostname sleep basename dirname realpath readlink tr cut uniq "
     "comm column paste rev seq expr jq ps kill wait exit return mkdir rmdir chmod umask tree md5sum "
     "sha1sum sha256sum cksum od xxd hexdump strings export unset set shopt alias ulimit printenv "
-    "history jobs man help lsof nproc free top fold fmt join tsort yes"
+    "history jobs man help lsof nproc free top fold fmt join tsort yes read break continue"
 )
 """Commands that change no file's content or name; a redirection of their output still may."""
 
@@ -518,7 +546,7 @@ class _Doer:
     """Collects what commands do, one after the other."""
 
     def __init__(self, directory: str | None, commands: Commands) -> None:
-        self.directory = directory
+        self._directories: dict[tuple[int, ...], str | None] = {(): directory}
         self.commands = commands
         self.events: list[ShellEvent] = []
         self.runs: list[ShellRun] = []
@@ -530,6 +558,10 @@ class _Doer:
     def run(self, command: _Simple) -> None:
         """Note what one simple command does."""
         self.current = command
+        for end in range(1, len(command.scope) + 1):  # A group begins where the line is then.
+            self._directories.setdefault(
+                command.scope[:end], self._directories[command.scope[: end - 1]]
+            )
         words = _bare(command.words)
         piped_in = [r for r in command.redirects if r.operator in ("<<", "<<-", "<<<")]
         body = piped_in[-1].body if piped_in and piped_in[-1].operator != "<<<" else None
@@ -538,6 +570,21 @@ class _Doer:
             self._redirected(redirect, output)
         if words and not self._known_to_profile(words):
             self._do(words, body)
+
+    @property
+    def directory(self) -> str | None:
+        """The directory in which the current command runs."""
+        return self._directories[self.current.scope]
+
+    @property
+    def final_directory(self) -> str | None:
+        """The directory in which the line ends."""
+        return self._directories[()]
+
+    def enter(self, directory: str | None) -> None:
+        """Go on in a directory, or, for None, in one that is not known."""
+        self._directories[self.current.scope] = directory
+        self.moved = self.moved or not self.current.scope
 
     def _do(self, words: list[_Word], body: str | None) -> None:
         name = (words[0].text or "").rsplit("/", 1)[-1]
@@ -584,7 +631,7 @@ class _Doer:
             return
         if path is None or self.current.optional:
             if operation == "read":
-                self.unseen_read = self.unseen_read or path is None
+                self.unseen_read = True
             else:
                 self.opaque = True
             return
@@ -799,11 +846,10 @@ def _cd(doer: _Doer, words: Sequence[_Word], _: str | None) -> None:
     now = doer.current
     if now.apart:
         return
-    doer.moved = True
     plain = len(words) == 1 and words[0].text not in (None, "", "-")
     place = doer.path(words[0]) if plain else None
     # A `cd` whose failure does not end the line leaves open where the rest is run.
-    doer.directory = place if now.after in ("&&", "") and not now.optional else None
+    doer.enter(place if now.after in ("&&", "") and not now.optional else None)
 
 
 def _git(doer: _Doer, words: Sequence[_Word], _: str | None) -> None:
