@@ -134,10 +134,20 @@ class _Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         written = self.get_starttag_text() or ""
-        given = {key: value for key, value in attrs if value is not None and value in written}
+        given = {
+            _as_written(key, written): value
+            for key, value in attrs
+            if value is not None and value in written
+        }
         name = given.pop("name", None)
         if name and tag != PAGE_TAG:
             self.found.setdefault(name, given)
+
+
+def _as_written(key: str, tag: str) -> str:
+    """An attribute's name with its capitals, which the parser folds."""
+    found = re.search(rf"(?<![\w-]){re.escape(key)}(?=\s*=)", tag, re.IGNORECASE)
+    return key if found is None else found[0]
 
 
 def _tags(text: str) -> dict[str, Fields]:
