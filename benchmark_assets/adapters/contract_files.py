@@ -424,7 +424,9 @@ class _Dumper(yaml.SafeDumper):
     def choose_scalar_style(self) -> str:
         style = super().choose_scalar_style()
         text = self.event.value if isinstance(self.event, yaml.ScalarEvent) else ""
-        return '"' if style == "'" and not set(text) & {"\\", '"'} else style
+        # Single quotes are easier on the eye around `"` and `\`, and fold line breaks into \n.
+        eased = set(text) & {"\\", '"'} and not set(text) & set("\r\x85\u2028\u2029")
+        return '"' if style == "'" and not eased else style
 
 
 def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:

@@ -23,6 +23,7 @@ from benchmark_assets.model.problem import InputError, Problem
 COMMANDS: dict[str, tuple[str, str]] = {
     "agree": ("agree", "Compare verdicts with labels of the same traces."),
     "demo": ("demo", "Run the whole graph on embedded traces."),
+    "generate-contract": ("generate_contract", "Write a starter contract from one trace."),
     "import-tasks": ("import_tasks", "Write contracts from a benchmark's ground truth."),
     "init": ("init", "Set up the files of a new project."),
     "leaderboard": ("leaderboard", "Print the standings last published."),
@@ -34,7 +35,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Command → module in this package, and what it does in one line."""
 
-ALIASES: dict[str, str] = {"run-verify": "verify"}
+ALIASES: dict[str, str] = {
+    "generate-contract": "generate-contract",
+    "run-verify": "verify",
+}
 """Console script → the command that it is."""
 
 

@@ -41,6 +41,16 @@ CONVENTIONS: dict[str, str] = {
 """Where a resource lives unless its `path` says otherwise, by kind of resource. A widget is
 markup inside its page; an explicit `path` of the page moves its widgets with it."""
 
+ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "api": (
+        "services/{name}/designtime/{name}_API_REST_SERVICE.json",
+        "services/{name}/designtime/{name}_API_WEBSOCKET_SERVICE.json",
+    ),
+    "javaservice": ("services/{name}/src/{file}.java",),
+}
+"""Other places that tell what kind of resource lies there. It needs an explicit `path`, since
+no name leads to them; `{file}` is a path below a folder."""
+
 Kind = Literal["api", "javaservice", "db", "design_tokens", "page"]
 TYPES: tuple[Kind, ...] = ("api", "javaservice", "db", "design_tokens", "page")
 
@@ -186,6 +196,52 @@ def _any_inside(page: Page, part: str, qualifiers: Sequence[str]) -> Target:
         shares_file=True,
         qualifiers=tuple(qualifiers),
     )
+
+
+# From a path back to what lives there.
+
+
+@dataclass(frozen=True)
+class Located:
+    """What a path may be.
+
+    Attributes:
+        kind: `api`, …, `page`, or a page's `variable`, `widget`, `javascript`.
+        name: The resource's name; of a page's parts the page's.
+        conventional: Whether the name leads to the path, so that no `path` need be given.
+    """
+
+    kind: str
+    name: str
+    conventional: bool = True
+
+
+def resources_at(path: str) -> tuple[Located, ...]:
+    """All that a file may be by its path alone; nothing if no convention has such a path.
+
+    Args:
+        path: Normal path relative to the workspace, with `/` between parts.
+    """
+    return tuple(
+        Located(kind, match["name"], conventional)
+        for kind, pattern, conventional in _PATTERNS
+        if (match := pattern.fullmatch(path)) is not None
+    )
+
+
+def _pattern(convention: str) -> re.Pattern[str]:
+    """A regular expression for the paths that a convention may give."""
+    text = re.escape(convention).replace(r"\{page\}", r"\{name\}")
+    text = text.replace(r"\{name\}", r"(?P<name>[^/]*[^/\s][^/]*)", 1).replace(
+        r"\{name\}", "(?P=name)"
+    )
+    return re.compile(text.replace(r"\{file\}", ".+"))
+
+
+_PATTERNS = (
+    *((kind, _pattern(convention), True) for kind, convention in CONVENTIONS.items()),
+    *((kind, _pattern(place), False) for kind, places in ELSEWHERE.items() for place in places),
+)
 
 
 # References.

@@ -194,6 +194,12 @@ class PathMap:
         return self._of_globs[globs]
 
 
+def endings(path: str) -> Iterator[str]:
+    """What a path may be relative to the workspace, wherever that is: itself and its ends."""
+    for _, rest in _splits(normal_path(path)):
+        yield rest
+
+
 def glob_fits(glob: str, path: str | None) -> bool:
     """Whether a normal path fits a glob; see `PathMap.fits`."""
     return path is not None and _glob(glob).fullmatch(path) is not None

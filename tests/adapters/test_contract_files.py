@@ -334,6 +334,9 @@ MISREAD = st.sampled_from(
         "\n\na",
         "\ufeffa",
         "a\x85b",
+        'a\x85"b"',
+        'a\r"b"',
+        "a\u2029\\b",
         "a\u2028b",
         "\x00",
         "😀",
@@ -341,7 +344,9 @@ MISREAD = st.sampled_from(
         "- a\n- b\n",
     ]
 )
-TEXTS = MISREAD | st.text(max_size=30) | st.text(alphabet="ab \n\t:#-'\"\\", max_size=12)
+TEXTS = (
+    MISREAD | st.text(max_size=30) | st.text(alphabet="ab \n\r\x85\u2028\t:#-'\"\\", max_size=12)
+)
 JSON = st.recursive(
     st.none()
     | st.booleans()

@@ -55,6 +55,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["run"],
         ["verify", "--contract", "refund.yaml", "--snapshot", "run.json"],
         ["verify", "--list-plugins"],
+        ["generate-contract", "--from-file", "run.json", "--workflow", "w"],
     ],
     ids=lambda args: args[0],
 )

@@ -15,12 +15,15 @@ from pydantic import ValidationError
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.resources import (
     CONVENTIONS,
+    ELSEWHERE,
     PAGE_PARTS,
     TYPES,
+    Located,
     Resources,
     likely_misspelt,
     read_reference,
     resolve,
+    resources_at,
     write_reference,
 )
 from tests.scoring.build import contract
@@ -291,3 +294,44 @@ def test_the_same_name_may_be_of_two_types() -> None:
 def test_the_label_of_a_target_leads_back_to_it() -> None:
     for target in SHOP.targets():
         assert resolve(target.label, SHOP) == target
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/"), min_size=1).filter(
+        lambda name: name.strip()
+    ),
+    st.sampled_from(sorted(CONVENTIONS)),
+)
+def test_the_path_of_a_name_leads_back_to_it(name: str, kind: str) -> None:
+    path = CONVENTIONS[kind].format(name=name, page=name)
+    assert Located(kind, name) in resources_at(path)
+    again = {CONVENTIONS[at.kind].format(name=at.name, page=at.name) for at in resources_at(path)}
+    assert again == {path}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "services/hrdb/designtime/other_API.json",
+        "x/services/hrdb/designtime/hrdb_API.json",
+        "services/hrdb/designtime/hrdb_API.json.bak",
+        "services/ /designtime/ _API.json",
+        "services/a/b/designtime/a/b_API.json",
+        "services/hrdb/designtime/hrdb_apiXjson",
+        "services/LeaveService/test/LeaveService.java",
+        "services/LeaveService/src/.java/notes.md",
+    ],
+)
+def test_other_paths_lead_to_nothing(path: str) -> None:
+    assert resources_at(path) == ()
+
+
+def test_places_off_the_conventions_need_a_path() -> None:
+    paths = {
+        "services/pets/designtime/pets_API_REST_SERVICE.json": "api",
+        "services/pets/designtime/pets_API_WEBSOCKET_SERVICE.json": "api",
+        "services/pets/src/com/acme/pets/Pets.java": "javaservice",
+    }
+    assert sum(map(len, ELSEWHERE.values())) == len(paths)
+    for path, kind in paths.items():
+        assert resources_at(path) == (Located(kind, "pets", conventional=False),)

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark_assets.scoring.paths import PathMap, glob_fits, is_absolute, normal_path, under
+from benchmark_assets.scoring.paths import (
+    PathMap,
+    endings,
+    glob_fits,
+    is_absolute,
+    normal_path,
+    under,
+)
 
 
 def matches(declared: list[str], seen: list[str], *roots: str) -> dict[str, str]:
@@ -300,6 +307,12 @@ def test_the_relative_form_names_a_file() -> None:
     assert unknown.roots == ()
     assert unknown.relative("/ws/b.js") is None
     assert unknown.relative("b.js") == "b.js"
+
+
+def test_the_endings_of_a_path() -> None:
+    assert list(endings("/ws/./shop/src/a.js")) == ["ws/shop/src/a.js", "shop/src/a.js", "src/a.js", "a.js"]  # fmt: skip
+    assert list(endings("src\\a.js")) == ["src/a.js", "a.js"]
+    assert list(endings("../a.js")) == []
 
 
 def test_what_nearly_was_a_declared_path_is_said() -> None:
