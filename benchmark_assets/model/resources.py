@@ -50,7 +50,12 @@ def _tuple(value: Any) -> Any:
 
 
 class Resource(Section):
-    """One named thing. Without `path` it is where the convention of its type puts it."""
+    """One named thing.
+
+    Attributes:
+        name: The name that the platform gives it; unique among its kind.
+        path: Its file, relative to the workspace; default: by the convention of its type.
+    """
 
     name: NonEmpty
     path: NonEmpty | None = None
@@ -60,7 +65,13 @@ Registered = Annotated[tuple[Resource, ...], BeforeValidator(_tuple)]
 
 
 class Page(Resource):
-    """A page, and what is inside it: variables, widgets, the functions of its script."""
+    """A page, and what is inside it.
+
+    Attributes:
+        variable: Its variables.
+        widget: Its widgets, markup inside the page.
+        javascript: The functions of its script.
+    """
 
     variable: Registered = ()
     widget: Registered = ()
@@ -68,7 +79,15 @@ class Page(Resource):
 
 
 class Resources(Section):
-    """The registry: every resource a contract refers to, by the name the platform gives it."""
+    """The registry: every resource a contract refers to, by the name the platform gives it.
+
+    Attributes:
+        api: Services that are called over the network.
+        javaservice: Services written in Java for the project.
+        db: Databases.
+        design_tokens: Plans of a page's design tokens, by the page's name.
+        page: Pages, and what is inside them.
+    """
 
     api: Registered = ()
     javaservice: Registered = ()
