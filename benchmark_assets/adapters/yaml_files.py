@@ -840,7 +840,7 @@ class _Wording:
             cure = cure or "fill it in, or remove the key"
         elif "a text" in expected and raw is not None and not isinstance(value, str):
             cure = self._quoted(path, raw)
-        elif expected == ["a list"] and isinstance(value, str | int | float):
+        elif "a list" in expected and isinstance(value, str | int | float):
             cure = cure or f"write [{raw if raw is not None else value}]"
         elif details["type"] in ("model_type", "model_attributes_type"):
             models = _models_at(self.model, path, self.document.data)

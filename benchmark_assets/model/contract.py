@@ -342,7 +342,8 @@ class Budget(Section):
     @model_validator(mode="after")
     def _some_limit(self) -> Budget:
         if all(value is None for _, value in self):
-            raise ValueError(f"limits nothing: give {', '.join(type(self).model_fields)}")
+            *names, last = type(self).model_fields
+            raise ValueError(f"limits nothing: give {', '.join(names)} or {last}")
         return self
 
 

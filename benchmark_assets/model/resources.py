@@ -263,7 +263,9 @@ def resolve(reference: str, resources: Resources | None) -> Target:
         ValueError: If it leads to nothing, with the nearest names, or may mean two things.
     """
     head, *rest = read_reference(reference)
-    if head.text not in TYPES or head.quoted:
+    if head.quoted and head.text in TYPES:
+        raise ValueError(f"'{reference}': the type {head.text} stands in quotes; write it without")
+    if head.text not in TYPES:
         cure = did_you_mean(head.text, TYPES) or f"types of resources: {', '.join(TYPES)}"
         raise ValueError(f"'{reference}': there is no type of resource '{head.text}'; {cure}")
     registry: Sequence[Resource] = getattr(resources or Resources(), head.text)

@@ -65,8 +65,13 @@ UNSEEN = {
     "reads_only_without_writes": "one key against another",
     "ref_elsewhere": "whether a $ref leads somewhere",
     "ref_leads_nowhere": "whether a $ref leads somewhere",
+    "budgets": "what several keys demand together",
     "demands_nothing": "what several keys demand together",
+    "duplicate_names": "one entry against another",
+    "match_matchers": "matchers, likewise",
+    "references": "what a reference leads to",
     "two_conditions": "one key against another",
+    "unrelated_reads_alone": "one key against another",
 }
 
 
