@@ -683,6 +683,9 @@ def _models_at(annotation: Any, path: KeyPath, data: Any) -> list[type[BaseModel
                 return _models_at(info.annotation, path[1:], _step(data, path[0]))
         return []
     arguments = get_args(annotation)
+    if arguments and origin in (tuple, list) and isinstance(data, Mapping):
+        # One item stands for a list of one.
+        return _models_at(arguments[0], path, data)
     if path and arguments and origin in (dict, tuple, list):
         inner = arguments[1] if origin is dict else arguments[0]
         return _models_at(inner, path[1:], _step(data, path[0]))

@@ -97,10 +97,10 @@ Regexes = Annotated[
 ]
 _Equals = Annotated[
     tuple[Scalar, ...],
-    Field(min_length=1),
     BeforeValidator(
         _many, json_schema_input_type=Scalar | Annotated[tuple[Scalar, ...], Field(min_length=1)]
     ),
+    Field(min_length=1),
 ]
 
 
@@ -236,12 +236,12 @@ def _effects(value: Any) -> Any:
 _OneEffect = EffectKind | Effect
 Effects = Annotated[
     tuple[Effect, ...],
-    Field(min_length=1),
     BeforeValidator(
         _effects,
-        json_schema_input_type=_OneEffect
-        | Annotated[tuple[_OneEffect, ...], Field(min_length=1)],
+        json_schema_input_type=_OneEffect | Annotated[tuple[_OneEffect, ...], Field(min_length=1)],
     ),
+    # Last, so that a list whose only item is wrong is not said to be empty, too.
+    Field(min_length=1),
 ]
 
 

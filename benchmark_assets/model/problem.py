@@ -53,5 +53,7 @@ def did_you_mean(word: str, known: Sequence[str]) -> str | None:
 
     A word that differs in nothing but case is the nearest.
     """
-    near = [other for other in known if other.casefold() == word.casefold()] or difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    near = [
+        other for other in known if other.casefold() == word.casefold()
+    ] or difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else None

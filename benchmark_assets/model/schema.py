@@ -52,7 +52,7 @@ def _schema(model: type[BaseModel], title: str) -> dict[str, Any]:
         if name in by_name:
             _describe(part, by_name[name])
             _require(part, by_name[name])
-    cleaned: dict[str, Any] = _without_titles(schema)
+    cleaned: dict[str, Any] = _cleaned(schema)
     return {"$schema": DIALECT, "title": title, **cleaned}
 
 
@@ -114,14 +114,19 @@ def _attributes(text: str) -> dict[str, str]:
     return said
 
 
-def _without_titles(part: Any, named: bool = False) -> Any:
-    """Drop pydantic's titles, which only repeat the keys, and defaults of null."""
+def _cleaned(part: Any, named: bool = False) -> Any:
+    """Drop what says nothing or the wrong thing.
+
+    That is pydantic's titles, which only repeat the keys, defaults of null, and the length of a
+    list where one item may stand for it: it would be taken for the length of a text.
+    """
     if isinstance(part, list):
-        return [_without_titles(item) for item in part]
+        return [_cleaned(item) for item in part]
     if not isinstance(part, Mapping):
         return part
+    dropped = {"title", "minLength"} if "anyOf" in part else {"title"}
     return {
-        key: _without_titles(item, named=key in ("properties", "$defs"))
+        key: _cleaned(item, named=key in ("properties", "$defs"))
         for key, item in part.items()
-        if named or not (key == "title" or (key == "default" and item is None))
+        if named or not (key in dropped or (key == "default" and item is None))
     }

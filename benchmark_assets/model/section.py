@@ -105,11 +105,12 @@ Names = Annotated[
 
 SomeNames = Annotated[
     tuple[NonEmpty, ...],
-    Field(min_length=1),
     BeforeValidator(
         _one_or_many,
         json_schema_input_type=NonEmpty | Annotated[tuple[NonEmpty, ...], Field(min_length=1)],
     ),
+    # Last, so that a list whose only item is wrong is not said to be empty, too.
+    Field(min_length=1),
 ]
 """At least one name: a list of none would be a condition that nothing meets."""
 

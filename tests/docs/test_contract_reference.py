@@ -16,7 +16,6 @@ from typing import Any, get_args
 import pytest
 import yaml
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from benchmark_assets.adapters.contract_files import parse_contract
 from benchmark_assets.adapters.harness_files import packaged_profiles
@@ -32,6 +31,7 @@ from benchmark_assets.model.verdict import CheckOutcome, Outcome
 from benchmark_assets.scoring.evaluate import evaluate
 from benchmark_assets.scoring.routing import applies
 from tests.docs.consoles import ROOT
+from tests.docs.tables import code, compare_keys, rows, under_headings
 from tests.scoring.build import trace
 
 TEXT = (ROOT / "contracts" / "README.md").read_text(encoding="utf-8")
@@ -61,67 +61,12 @@ FILLED_IN = ("id", "name", "group", "applies_to")
 # Tables.
 
 
-def under_headings() -> dict[str, str]:
-    """Heading → the text below it, up to the next heading of any level."""
-    parts = re.split(r"^#+ (.*)\n", TEXT, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def rows(text: str, first: str) -> list[list[str]]:
-    """The rows of the table whose first column is called so; empty if there is none."""
-    found = re.search(rf"^\| {re.escape(first)} \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
-    lines = found[1].splitlines() if found else []
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
-
-
-def code(cell: str) -> str:
-    found = re.search(r"`([^`]+)`", cell)
-    assert found, cell
-    return found[1]
-
-
-def key_of(name: str, info: FieldInfo) -> str:
-    return info.alias or name
-
-
 def test_every_section_has_a_heading() -> None:
     assert set(SECTIONS.values()) == set(models_of(Contract))
-    assert {heading for heading, text in under_headings().items() if rows(text, "key")} == set(
-        SECTIONS
-    )
 
 
-@pytest.mark.parametrize("heading", SECTIONS)
-def test_every_key_is_documented_and_no_other(heading: str) -> None:
-    fields = {key_of(*item): item[1] for item in SECTIONS[heading].model_fields.items()}
-    documented = [code(row[0]) for row in rows(under_headings()[heading], "key")]
-    assert sorted(documented) == sorted(fields)
-
-
-def default_of(info: FieldInfo) -> Any:
-    value = info.get_default(call_default_factory=True)
-    if isinstance(value, BaseModel):
-        return value.model_dump()
-    return list(value) if isinstance(value, tuple) else value
-
-
-@pytest.mark.parametrize("heading", SECTIONS)
-def test_defaults_and_words_are_the_models(heading: str) -> None:
-    fields = {key_of(*item): item[1] for item in SECTIONS[heading].model_fields.items()}
-    for key_cell, value, default, meaning in rows(under_headings()[heading], "key"):
-        key = code(key_cell)
-        info = fields[key]
-        assert meaning
-        if SECTIONS[heading] is Contract and key in FILLED_IN:
-            assert default not in ("required", "none", "")
-        elif info.is_required():
-            assert default == "required", key
-        else:
-            said = None if default == "none" else yaml.safe_load(code(default))
-            assert said == default_of(info), key
-        for word in get_args(info.annotation):
-            if isinstance(word, str):
-                assert f"`{word}`" in value, key
+def test_every_key_is_documented_as_it_is_and_no_other() -> None:
+    compare_keys(TEXT, SECTIONS, [(Contract, key) for key in FILLED_IN])
 
 
 def test_matchers_are_documented() -> None:
@@ -134,7 +79,8 @@ def test_matchers_are_documented() -> None:
 
 def test_conventions_are_documented() -> None:
     documented = {
-        code(row[0]): code(row[1]) for row in rows(under_headings()["Where resources live"], "type")
+        code(row[0]): code(row[1])
+        for row in rows(under_headings(TEXT)["Where resources live"], "type")
     }
     inside = {f"page.*.{part}": CONVENTIONS[part] for part in PAGE_PARTS}
     whole = {kind: path for kind, path in CONVENTIONS.items() if kind not in PAGE_PARTS}
@@ -142,7 +88,7 @@ def test_conventions_are_documented() -> None:
 
 
 def test_outcomes_are_documented() -> None:
-    verdicts = under_headings()["Verdicts"]
+    verdicts = under_headings(TEXT)["Verdicts"]
     assert {row[0].strip("*") for row in rows(verdicts, "outcome")} == set(get_args(Outcome))
     assert all(f"`{word}`" in verdicts for word in get_args(CheckOutcome))
 
@@ -156,7 +102,7 @@ def test_references_mean_what_is_said() -> None:
     resources = registry.Resources.model_validate(declared)
     meant = {
         code(row[0]): registry.resolve(code(row[0]), resources)
-        for row in rows(under_headings()["References"], "reference")
+        for row in rows(under_headings(TEXT)["References"], "reference")
     }
     assert {reference: (found.name, found.qualifiers) for reference, found in meant.items()} == {
         "api.hrdb": ("hrdb", ()),

@@ -283,6 +283,7 @@ TOOLS = [
     ('read: {effect: read, path: ["files[]", path], failed: "^Error"}', True),
     ("read: [{effect: read, path: a, failed: {at: b}}, {effect: none, when: [{at: c}]}]", True),
     ("read: {effect: read, path: a, failed: {at: b, equals: 1}}", True),
+    ("read: {effect: read, path: a, failed: {at: b, equals: ''}}", True),
     ("grep: nothing", False),
     ("grep: []", False),
     ("read: {effect: read, path: a, failed: {at: b, equals: []}}", False),
