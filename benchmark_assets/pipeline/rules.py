@@ -188,13 +188,16 @@ def _checked(value: Any, where: str) -> Plugin:
         message = "has no PLUGIN"
     elif not isinstance(value, Plugin):
         message = f"PLUGIN is a {type(value).__name__}"
-    elif not all(
-        isinstance(text, str) and text.strip() for text in (value.name, value.description)
-    ):
-        message = "PLUGIN has no name or no description that is a text"
-    elif not callable(value.prepare):
-        message = "PLUGIN has no function to prepare with"
+    elif (flaw := _flaw(value.name, value.description, value.prepare)) is not None:
+        message = flaw
     else:
         return value
     cure = "write PLUGIN = Plugin(name, description, prepare), as docs/plugins.md shows"
     raise InputError(Problem(message, file=where, cure=cure))
+
+
+def _flaw(name: object, description: object, prepare: object) -> str | None:
+    """What is wrong with a plugin's fields, whose types nobody checked; None if nothing is."""
+    if not all(isinstance(text, str) and text.strip() for text in (name, description)):
+        return "PLUGIN has no name or no description that is a text"
+    return None if callable(prepare) else "PLUGIN has no function to prepare with"

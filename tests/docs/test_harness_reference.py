@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 
 from benchmark_assets.adapters.harness_files import packaged_profiles, parse_profile
 from benchmark_assets.model.harness import (
@@ -30,7 +31,7 @@ from tests.docs.tables import code, codes, compare_keys, rows, under_headings
 from tests.scoring.build import call, trace
 
 TEXT = (ROOT / "docs" / "harnesses.md").read_text(encoding="utf-8")
-SECTIONS = {
+SECTIONS: dict[str, type[BaseModel]] = {
     "A profile": HarnessProfile,
     "An effect": Effect,
     "A sign": Sign,
