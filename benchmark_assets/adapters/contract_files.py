@@ -30,7 +30,7 @@ from benchmark_assets.adapters.yaml_files import (
 )
 from benchmark_assets.model.contract import EMPTY_SECTIONS, AppliesTo, Contract
 from benchmark_assets.model.problem import InputError, Problem, did_you_mean
-from benchmark_assets.model.resources import likely_misspelt
+from benchmark_assets.model.resources import PAGE_PARTS, TYPES, likely_misspelt
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -41,6 +41,23 @@ _CURES = {
     "workflow": "add `workflow: …`, the use case",
     "contract_version": 'add `contract_version: "1"`',
     "trajectory.calls[].tool": "add `tool: …`, the tool to be called",
+    "input_context": "write [{resource: api.NAME}]",
+    "input_context[]": "write {resource: api.NAME}",
+    "input_context[].resource": "add `resource: …`, such as api.NAME",
+    "output": "write [{resource: api.NAME, operation: CREATE}]",
+    "output[]": "write {resource: api.NAME, operation: CREATE}",
+    "output[].resource": "add `resource: …`, such as api.NAME",
+    "output[].operation": "add `operation: …`, one of CREATE, UPDATE, DELETE",
+    "plugins": "write {PLUGIN: SETTINGS}, with {} for none",
+    **{
+        key: cure
+        for place in (*TYPES, *(f"page[].{part}" for part in PAGE_PARTS))
+        for key, cure in (
+            (f"resources.{place}", "write [{name: NAME}]"),
+            (f"resources.{place}[]", "write {name: NAME}"),
+            (f"resources.{place}[].name", "add `name: …`, what the platform calls it"),
+        )
+    },
     **{
         f"applies_to.{key}": "write a text in quotes, or {contains: …}, {regex: …} or {glob: …}"
         for key in AppliesTo.model_fields
@@ -343,8 +360,10 @@ def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
     for key, value in document.data.items():
         if value is None and key in EMPTY_SECTIONS:
             empty = "[]" if EMPTY_SECTIONS[key] == () else "{}"
-            message, cure = "is empty, so nothing is allowed", f"write `{key}: {empty}` if meant"
-            warnings.append(document.problem((key,), message, f"{cure}, or remove it"))
+            any_read = key == "input_context" and contract.unrelated_reads == "report"
+            meaning = "nothing has to be read" if any_read else "nothing is allowed"
+            cure = f"write `{key}: {empty}` if meant, or remove it"
+            warnings.append(document.problem((key,), f"is empty, so {meaning}", cure))
         elif value is None:
             warnings.append(
                 document.problem((key,), "is empty and has no effect", "fill it in or remove it")

@@ -684,7 +684,8 @@ def _models_at(annotation: Any, path: KeyPath, data: Any) -> list[type[BaseModel
         return []
     arguments = get_args(annotation)
     if arguments and origin in (tuple, list) and isinstance(data, Mapping):
-        return _models_at(arguments[0], path, data)  # One item, written for a list of it.
+        # One item stands for a list of one.
+        return _models_at(arguments[0], path, data)
     if path and arguments and origin in (dict, tuple, list):
         inner = arguments[1] if origin is dict else arguments[0]
         return _models_at(inner, path[1:], _step(data, path[0]))
@@ -842,7 +843,7 @@ class _Wording:
             cure = cure or "fill it in, or remove the key"
         elif "a text" in expected and raw is not None and not isinstance(value, str):
             cure = self._quoted(path, raw)
-        elif expected == ["a list"] and isinstance(value, str | int | float):
+        elif "a list" in expected and isinstance(value, str | int | float):
             cure = cure or f"write [{raw if raw is not None else value}]"
         elif details["type"] in ("model_type", "model_attributes_type"):
             models = _models_at(self.model, path, self.document.data)

@@ -72,10 +72,10 @@ def _project(folder: Path | None) -> Project:
     config = folder / "benchmark.yaml"
     if not config.exists():
         config.write_text(_PROJECT_FILE, encoding="utf-8")
-    write_project(folder)
     contracts = folder / "contracts"
     if not contracts.exists():
         shutil.copytree(contracts_folder(), contracts)
+    write_project(folder)
     project = load_project(config, env={})
     if not _is_demo(project):
         raise click.UsageError(f"{config} is another project's; name another --dir")

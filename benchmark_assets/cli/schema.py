@@ -26,8 +26,12 @@ def command(kind: str, out: Path | None) -> None:
 
     Example: bench schema contract --out contracts/contract.schema.json
     """
-    text = json.dumps(SCHEMAS[kind](), indent=2, ensure_ascii=False) + "\n"
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(schema_text(kind), nl=False)
     else:
-        write_text(out, text)
+        write_text(out, schema_text(kind))
+
+
+def schema_text(kind: str) -> str:
+    """A schema as it is written to files."""
+    return json.dumps(SCHEMAS[kind](), indent=2, ensure_ascii=False) + "\n"

@@ -35,7 +35,11 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class TextRule(Section):
     """A condition on one text. Exactly one key: `equals`, `contains`, `regex` or `glob`.
 
-    `contains` ignores case; `regex` is searched anywhere in the text.
+    Attributes:
+        equals: The text is one of these.
+        contains: This occurs in the text; case does not matter.
+        regex: This regular expression is found anywhere in the text.
+        glob: The whole text fits this pattern of `*`, `?` and `[…]`.
     """
 
     equals: SomeNames | None = None
@@ -57,7 +61,7 @@ def _text_rule(value: Any) -> Any:
     return value
 
 
-_Texts = NonEmpty | tuple[NonEmpty, ...]
+_Texts = NonEmpty | Annotated[tuple[NonEmpty, ...], Field(min_length=1)]
 
 Rule = Annotated[TextRule, BeforeValidator(_text_rule, json_schema_input_type=_Texts | TextRule)]
 
@@ -81,8 +85,17 @@ class AppliesTo(Section):
     """Which traces a contract judges: all given conditions must hold.
 
     A plain value or a list means "equals one of"; `{contains: …}`, `{regex: …}` and
-    `{glob: …}` are the alternatives. `tags` and `agent` hold if any tag or agent of the trace
-    fits. `prompt` is compared with runs of white space folded.
+    `{glob: …}` are the alternatives.
+
+    Attributes:
+        trace_name: The trace's name.
+        workflow: The trace's workflow.
+        task: The trace's task.
+        environment: The environment that the trace was recorded in.
+        tags: Any tag of the trace.
+        agent: Any agent that took part.
+        prompt: What the user asked, with runs of white space folded.
+        metadata: The trace's metadata by key; all that are named must fit. Compared as text.
     """
 
     trace_name: Rule | None = None
@@ -104,7 +117,12 @@ class AppliesTo(Section):
 
 
 class SkillPolicy(Section):
-    """Which skills a run must and may load; names are globs. Any other skill fails."""
+    """Which skills a run must and may load; names are globs. Any other skill fails.
+
+    Attributes:
+        required: Each must be loaded, successfully at least once.
+        optional: May be loaded.
+    """
 
     required: Names = ()
     optional: Names = ()
@@ -160,6 +178,9 @@ class ToolPolicy(Section):
     """Which tools a run must, may and must not use; names are globs.
 
     Attributes:
+        required: Each must be called.
+        optional: May be called. Undeclared tools may be, too, and are listed.
+        forbidden: None may be called, whether or not the call succeeds.
         require_success: Whether a required tool must have succeeded at least once, not only
             have been called.
     """
@@ -185,8 +206,14 @@ class ToolPolicy(Section):
 class CallRule(Section):
     """One call that must occur, successfully, between `min` and `max` times.
 
-    `args_mode`: `subset` (the default: the listed arguments, others are free), `exact` (these
-    and no others), `keys` (the listed names must be present, values are free), `ignore`.
+    Attributes:
+        tool: The tool, as a glob.
+        args: Arguments by name, values being literals or matchers; a list of names is short for
+            these names with any value.
+        args_mode: `subset`: the listed arguments, others are free. `exact`: these and no others.
+            `keys`: the listed names, values are free. `ignore`: any arguments.
+        min: How often at least.
+        max: How often at most.
     """
 
     tool: NonEmpty
@@ -315,12 +342,17 @@ class Budget(Section):
     @model_validator(mode="after")
     def _some_limit(self) -> Budget:
         if all(value is None for _, value in self):
-            raise ValueError(f"limits nothing: give {', '.join(type(self).model_fields)}")
+            *names, last = type(self).model_fields
+            raise ValueError(f"limits nothing: give {', '.join(names)} or {last}")
         return self
 
 
 class TraceHealth(Section):
-    """Whether tool errors that the agent got over fail the run (`fail`, the default) or not."""
+    """What the health of a trace must be.
+
+    Attributes:
+        recovered_errors: Whether failed calls and spans that the agent got over fail the run.
+    """
 
     recovered_errors: Literal["allow", "fail"] = "fail"
 
@@ -352,12 +384,25 @@ class Contract(Section):
             the path under its contracts folder without suffix, filled in by the loader.
         workflow: The use case. Traces of this workflow are judged unless `applies_to` says
             otherwise.
+        contract_version: Which edition of the rules this is, in quotes.
         name: What people are shown; default: `id`.
         group: What the leaderboard groups by; default: `workflow`.
+        description: What it is about, for people.
+        applies_to: Which traces are judged; default: those of the workflow.
         harness: The harness profile that says what tool calls do; default: the one that knows
             most of a trace's tools.
+        skills: Skills that must and may be loaded; any other fails. Empty: none may be.
         knowledge: Paths and globs that are always fine to read and never required.
+        resources: What the contract's references mean, and where it lives.
+        input_context: Resources that must be read. Empty: none must be.
         unrelated_reads: Whether reading anything else than `resources` and `knowledge` fails.
+        output: Resources that must be changed; any other change fails. Empty: nothing may be.
+        tools: Tools that must, may and must not be called. Empty: none may be.
+        trajectory: The path that the calls may take.
+        final: What must be said in the end.
+        budget: What may be used at most.
+        ends_with: How the run must end, in its source's words; globs. Default: normally.
+        trace_health: What the health of the trace must be.
         plugins: Settings of plugins that are not part of the package, by plugin.
     """
 

@@ -85,10 +85,23 @@ def _many(value: Any) -> Any:
 
 
 Place = Annotated[NonEmpty, AfterValidator(_place)]
-Places = Annotated[tuple[Place, ...], BeforeValidator(_many)]
+Places = Annotated[
+    tuple[Place, ...],
+    BeforeValidator(_many, json_schema_input_type=NonEmpty | tuple[NonEmpty, ...]),
+]
 """One place or several, the first that leads to something being taken."""
 
-Regexes = Annotated[tuple[Regex, ...], BeforeValidator(_many)]
+Regexes = Annotated[
+    tuple[Regex, ...],
+    BeforeValidator(_many, json_schema_input_type=NonEmpty | tuple[NonEmpty, ...]),
+]
+_Equals = Annotated[
+    tuple[Scalar, ...],
+    BeforeValidator(
+        _many, json_schema_input_type=Scalar | Annotated[tuple[Scalar, ...], Field(min_length=1)]
+    ),
+    Field(min_length=1),
+]
 
 
 class Sign(Section):
@@ -104,7 +117,7 @@ class Sign(Section):
 
     at: Place | None = None
     regex: Regex | None = None
-    equals: Annotated[tuple[Scalar, ...], BeforeValidator(_many), Field(min_length=1)] | None = None
+    equals: _Equals | None = None
 
     @model_validator(mode="after")
     def _one_condition(self) -> Sign:
@@ -125,7 +138,11 @@ def _signs(value: Any) -> Any:
     return tuple(_sign(item) for item in many) if isinstance(many, tuple) else many
 
 
-Signs = Annotated[tuple[Sign, ...], BeforeValidator(_signs)]
+_OneSign = NonEmpty | Sign
+Signs = Annotated[
+    tuple[Sign, ...],
+    BeforeValidator(_signs, json_schema_input_type=_OneSign | tuple[_OneSign, ...]),
+]
 """One sign or several; any of them shows it. A plain text is a regular expression."""
 
 _NEEDS: dict[str, tuple[str, ...]] = {
@@ -218,13 +235,25 @@ def _effects(value: Any) -> Any:
     return tuple({"effect": item} if isinstance(item, str) else item for item in many)
 
 
-Effects = Annotated[tuple[Effect, ...], BeforeValidator(_effects), Field(min_length=1)]
+_OneEffect = EffectKind | Effect
+Effects = Annotated[
+    tuple[Effect, ...],
+    BeforeValidator(
+        _effects,
+        json_schema_input_type=_OneEffect | Annotated[tuple[_OneEffect, ...], Field(min_length=1)],
+    ),
+    # Last, so that a list whose only item is wrong is not said to be empty, too.
+    Field(min_length=1),
+]
 
 
 class Command(Section):
     """One kind of command that builds or checks, and how its output shows what came of it.
 
-    `failed` and `succeeded` are for where the exit status is lost, as in `mvn package | tail`.
+    Attributes:
+        regex: Searched in the command.
+        failed, succeeded: How that shows in the output where the exit status is lost, as in
+            `mvn package | tail`.
     """
 
     regex: Regex
@@ -232,7 +261,11 @@ class Command(Section):
     succeeded: Signs = ()
 
 
-KnownCommands = Annotated[tuple[Command, ...], BeforeValidator(_signs)]
+_OneCommand = NonEmpty | Command
+KnownCommands = Annotated[
+    tuple[Command, ...],
+    BeforeValidator(_signs, json_schema_input_type=_OneCommand | tuple[_OneCommand, ...]),
+]
 """One command or several; a plain text is one of which only the exit status tells."""
 
 
@@ -258,6 +291,7 @@ class HarnessProfile(Section):
 
     Attributes:
         name: Unique; what contracts and reports call it.
+        description: What it is, for people.
         recognised_by: Globs of tool names that speak for this harness.
         workspace: Keys of a trace's metadata that hold the workspace root, a path or a list of
             paths. A dotted key leads into nested metadata.

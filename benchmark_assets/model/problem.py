@@ -49,6 +49,11 @@ class InputError(Exception):
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str | None:
-    """Return `did you mean 'required'?` for the nearest known word, or None if none is near."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    """Return `did you mean 'required'?` for the nearest known word, or None if none is near.
+
+    A word that differs in nothing but case is the nearest.
+    """
+    near = [
+        other for other in known if other.casefold() == word.casefold()
+    ] or difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else None

@@ -39,6 +39,7 @@ class FileSource(Section):
     """Trace files in folders.
 
     Attributes:
+        kind: What it is: `files`.
         name: Names the source's index in the store; default: made from `path`.
         path: A file, a folder (searched recursively) or a glob, relative to `benchmark.yaml`.
         format: Name of a trace format, or `auto`: the content decides.
@@ -64,8 +65,12 @@ class ModelSettings(Section):
     """What is known about a model: its other names, and prices in US dollars per million tokens.
 
     Prices fill a cost that a trace does not carry, marked as estimated; a measured cost stays.
-    Cached and reasoning tokens are priced at `cached_usd_per_mtok` (default: the input price)
-    and the output price.
+
+    Attributes:
+        aliases: Other names that traces give the model.
+        input_usd_per_mtok: Price of a million input tokens.
+        output_usd_per_mtok: Price of a million output tokens, and of reasoning tokens.
+        cached_usd_per_mtok: Price of a million cached input tokens; default: the input price.
     """
 
     aliases: Names = ()
@@ -83,7 +88,9 @@ class ModelSettings(Section):
 class TaskIdentity(Section):
     """Where a trace's task comes from when its format names none.
 
-    `metadata.KEY`, `session`, or `prompt` (a hash of the prompt with white space folded).
+    Attributes:
+        from_: `metadata.KEY`, `session`, or `prompt` (a hash of the prompt with white space
+            folded).
     """
 
     from_: Annotated[str, Field(pattern=r"^(metadata\..+|session|prompt)$")] = Field(
@@ -92,7 +99,13 @@ class TaskIdentity(Section):
 
 
 class Schedule(Section):
-    """When the nightly run starts, and how many days back it looks for late data."""
+    """When the nightly run starts, and how far back it looks.
+
+    Attributes:
+        cron: When it starts.
+        timezone: The IANA time zone that `cron` is read in.
+        lookback_days: How many days back it looks for late data.
+    """
 
     cron: NonEmpty = "0 3 * * *"
     timezone: NonEmpty = "UTC"
@@ -118,9 +131,13 @@ class ProjectConfig(Section):
         contracts: Folders or files of contracts.
         harnesses: Folders or files of harness profiles, beside those of the package.
         plugins: Python files with a plugin each.
+        sources: Where traces are.
+        models: What is known about models, by name.
         model_key: Metadata key that names a trace's model.
+        task: Where a trace's task comes from when its format names none.
         first_date: First day that can be a partition in Dagster; default: the earliest day
             there is data for. Data from before it lowers it.
+        schedule: When the nightly run starts, and how far back it looks.
     """
 
     store: NonEmpty = "data/store"

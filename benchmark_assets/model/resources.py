@@ -60,7 +60,12 @@ def _tuple(value: Any) -> Any:
 
 
 class Resource(Section):
-    """One named thing. Without `path` it is where the convention of its type puts it."""
+    """One named thing.
+
+    Attributes:
+        name: The name that the platform gives it; unique among its kind.
+        path: Its file, relative to the workspace; default: by the convention of its type.
+    """
 
     name: NonEmpty
     path: NonEmpty | None = None
@@ -70,7 +75,13 @@ Registered = Annotated[tuple[Resource, ...], BeforeValidator(_tuple)]
 
 
 class Page(Resource):
-    """A page, and what is inside it: variables, widgets, the functions of its script."""
+    """A page, and what is inside it.
+
+    Attributes:
+        variable: Its variables.
+        widget: Its widgets, markup inside the page.
+        javascript: The functions of its script.
+    """
 
     variable: Registered = ()
     widget: Registered = ()
@@ -78,7 +89,15 @@ class Page(Resource):
 
 
 class Resources(Section):
-    """The registry: every resource a contract refers to, by the name the platform gives it."""
+    """The registry: every resource a contract refers to, by the name the platform gives it.
+
+    Attributes:
+        api: Services that are called over the network.
+        javaservice: Services written in Java for the project.
+        db: Databases.
+        design_tokens: Plans of a page's design tokens, by the page's name.
+        page: Pages, and what is inside them.
+    """
 
     api: Registered = ()
     javaservice: Registered = ()
@@ -300,7 +319,9 @@ def resolve(reference: str, resources: Resources | None) -> Target:
         ValueError: If it leads to nothing, with the nearest names, or may mean two things.
     """
     head, *rest = read_reference(reference)
-    if head.text not in TYPES or head.quoted:
+    if head.quoted and head.text in TYPES:
+        raise ValueError(f"'{reference}': the type {head.text} stands in quotes; write it without")
+    if head.text not in TYPES:
         cure = did_you_mean(head.text, TYPES) or f"types of resources: {', '.join(TYPES)}"
         raise ValueError(f"'{reference}': there is no type of resource '{head.text}'; {cure}")
     registry: Sequence[Resource] = getattr(resources or Resources(), head.text)

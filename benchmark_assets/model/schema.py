@@ -11,21 +11,28 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel
 
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.harness import HarnessProfile
-from benchmark_assets.model.project import ProjectConfig
+from benchmark_assets.model.project import FileSource, ProjectConfig
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
+_FILLED_IN: dict[type[BaseModel], tuple[str, ...]] = {
+    Contract: ("id", "name", "group", "applies_to"),
+    FileSource: ("name",),
+}
+"""Keys that a model requires and a file need not have, since they are made from others."""
+
+
 def contract_schema() -> dict[str, Any]:
-    """The schema of a contract file; what the loader fills in is not required."""
-    return _schema(Contract, "A contract", filled_in=("id", "name", "group", "applies_to"))
+    """The schema of a contract file."""
+    return _schema(Contract, "A contract")
 
 
 def harness_schema() -> dict[str, Any]:
@@ -38,21 +45,24 @@ def project_schema() -> dict[str, Any]:
     return _schema(ProjectConfig, "The settings of a project, benchmark.yaml")
 
 
-def _schema(model: type[BaseModel], title: str, filled_in: Iterable[str] = ()) -> dict[str, Any]:
+def _schema(model: type[BaseModel], title: str) -> dict[str, Any]:
     schema = model.model_json_schema(mode="validation")
-    texts = {found.__name__: found for found in _models(model)}
+    by_name = {found.__name__: found for found in models_of(model)}
     for name, part in (*schema.get("$defs", {}).items(), (model.__name__, schema)):
-        if name in texts:
-            _describe(part, texts[name])
-    required = [key for key in schema.get("required", ()) if key not in set(filled_in)]
-    schema.pop("required", None)
-    cleaned: dict[str, Any] = _without_titles(schema)
-    if required:
-        cleaned["required"] = required
+        if name in by_name:
+            _describe(part, by_name[name])
+            _require(part, by_name[name])
+    cleaned: dict[str, Any] = _cleaned(schema)
     return {"$schema": DIALECT, "title": title, **cleaned}
 
 
-def _models(annotation: Any, seen: set[Any] | None = None) -> Iterator[type[BaseModel]]:
+def _require(part: dict[str, Any], model: type[BaseModel]) -> None:
+    required = [key for key in part.pop("required", ()) if key not in _FILLED_IN.get(model, ())]
+    if required:
+        part["required"] = required
+
+
+def models_of(annotation: Any, seen: set[Any] | None = None) -> Iterator[type[BaseModel]]:
     """A model and all models that its fields may hold."""
     seen = set() if seen is None else seen
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -61,20 +71,31 @@ def _models(annotation: Any, seen: set[Any] | None = None) -> Iterator[type[Base
         seen.add(annotation)
         yield annotation
         for info in annotation.model_fields.values():
-            yield from _models(info.annotation, seen)
+            yield from models_of(info.annotation, seen)
     for argument in get_args(annotation):
-        yield from _models(argument, seen)
+        yield from models_of(argument, seen)
 
 
 def _describe(part: dict[str, Any], model: type[BaseModel]) -> None:
     """Put what the model's docstring says about its keys where editors show it."""
-    document = inspect.getdoc(model) or ""
-    head, _, attributes = document.partition("Attributes:\n")
-    part["description"] = " ".join(head.split())
-    said = _attributes(attributes)
+    head, _, attributes = (inspect.getdoc(model) or "").partition("Attributes:\n")
+    after = re.split(r"^(?=\S)", attributes, maxsplit=1, flags=re.MULTILINE)[1:]
+    part["description"] = " ".join(" ".join([head, *after]).split())
     for name, info in model.model_fields.items():
-        if name in said:
-            part["properties"][info.alias or name]["description"] = said[name]
+        key = info.alias or name
+        text = described(model).get(name)
+        if text is not None:
+            part["properties"][key]["description"] = text
+
+
+def described(model: type[BaseModel]) -> dict[str, str]:
+    """Field → what the `Attributes:` of the model's docstring say about it; bases' come first."""
+    said: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            said |= _attributes((inspect.getdoc(base) or "").partition("Attributes:\n")[2])
+    aliases = {info.alias: name for name, info in model.model_fields.items() if info.alias}
+    return {aliases.get(name, name): text for name, text in said.items()}
 
 
 def _attributes(text: str) -> dict[str, str]:
@@ -93,14 +114,19 @@ def _attributes(text: str) -> dict[str, str]:
     return said
 
 
-def _without_titles(part: Any, named: bool = False) -> Any:
-    """Drop pydantic's titles, which only repeat the keys, and defaults of null."""
+def _cleaned(part: Any, named: bool = False) -> Any:
+    """Drop what says nothing or the wrong thing.
+
+    That is pydantic's titles, which only repeat the keys, defaults of null, and the length of a
+    list where one item may stand for it: it would be taken for the length of a text.
+    """
     if isinstance(part, list):
-        return [_without_titles(item) for item in part]
+        return [_cleaned(item) for item in part]
     if not isinstance(part, Mapping):
         return part
+    dropped = {"title", "minLength"} if "anyOf" in part else {"title"}
     return {
-        key: _without_titles(item, named=key in ("properties", "$defs"))
+        key: _cleaned(item, named=key in ("properties", "$defs"))
         for key, item in part.items()
-        if named or not (key == "title" or (key == "default" and item is None))
+        if named or not (key in dropped or (key == "default" and item is None))
     }

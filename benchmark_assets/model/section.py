@@ -103,7 +103,15 @@ Names = Annotated[
 ]
 """One name or a list of names; `*`, `?` and `[…]` are globs where tools are named."""
 
-SomeNames = Annotated[Names, Field(min_length=1)]
+SomeNames = Annotated[
+    tuple[NonEmpty, ...],
+    BeforeValidator(
+        _one_or_many,
+        json_schema_input_type=NonEmpty | Annotated[tuple[NonEmpty, ...], Field(min_length=1)],
+    ),
+    # Last, so that a list whose only item is wrong is not said to be empty, too.
+    Field(min_length=1),
+]
 """At least one name: a list of none would be a condition that nothing meets."""
 
 Regex = Annotated[str, Field(min_length=1), AfterValidator(_regex)]

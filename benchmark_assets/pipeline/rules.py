@@ -135,7 +135,7 @@ def load_plugins(paths: Iterable[Path]) -> tuple[UserPlugin, ...]:
         except InputError as error:
             problems += error.problems
             continue
-        except Exception as error:  # noqa: BLE001 - a plugin's code may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - its code may raise anything
             message = f"plugin cannot be loaded: {type(error).__name__}: {error}"
             problems.append(Problem(message, file=where))
             continue
@@ -169,6 +169,9 @@ def _from_entry(entry: EntryPoint) -> UserPlugin:
 
 def _from_file(path: Path) -> UserPlugin:
     where = shown_path(path)
+    if path.suffix != ".py":
+        cure = "name a file that ends in .py"
+        raise InputError(Problem("is no Python file", file=where, cure=cure))
     try:
         code = path.read_bytes()
     except OSError as error:
@@ -185,8 +188,7 @@ def _import(path: Path, name: str) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        cure = "name a file that ends in .py"
-        raise InputError(Problem("is no Python file", file=shown_path(path), cure=cure))
+        raise ImportError(f"there is no way to import {path.name}")
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and pickles look their module up by name while it is being made.
     sys.modules[name] = module
@@ -199,8 +201,20 @@ def _import(path: Path, name: str) -> ModuleType:
 
 
 def _checked(value: Any, where: str) -> Plugin:
-    if isinstance(value, Plugin):
+    if value is None:
+        message = "has no PLUGIN"
+    elif not isinstance(value, Plugin):
+        message = f"PLUGIN is a {type(value).__name__}"
+    elif (flaw := _flaw(value.name, value.description, value.prepare)) is not None:
+        message = flaw
+    else:
         return value
     cure = "write PLUGIN = Plugin(name, description, prepare), as docs/plugins.md shows"
-    message = "has no PLUGIN" if value is None else f"PLUGIN is a {type(value).__name__}"
     raise InputError(Problem(message, file=where, cure=cure))
+
+
+def _flaw(name: object, description: object, prepare: object) -> str | None:
+    """What is wrong with a plugin's fields, whose types nobody checked; None if nothing is."""
+    if not all(isinstance(text, str) and text.strip() for text in (name, description)):
+        return "PLUGIN has no name or no description that is a text"
+    return None if callable(prepare) else "PLUGIN has no function to prepare with"

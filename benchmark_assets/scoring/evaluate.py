@@ -10,13 +10,14 @@ settles it whatever the other would have said.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.harness import HarnessProfile
 from benchmark_assets.model.trace import TraceSnapshot
-from benchmark_assets.model.verdict import Check, CheckOutcome, PluginResult, Verdict
+from benchmark_assets.model.verdict import Check, CheckOutcome, PluginResult, Verdict, Where
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.plugins import PLUGINS
 from benchmark_assets.scoring.plugins.base import Plugin
@@ -28,6 +29,9 @@ stored key, so raising it re-evaluates everything, and a test notices when it sh
 HEALTH = "trace_health"
 
 _OUTCOMES = frozenset(get_args(CheckOutcome))
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MANY_CALLS = 2**31
+"""More than the index of a call can be, as verdicts are stored."""
 
 
 class ContractJudge:
@@ -44,7 +48,7 @@ class ContractJudge:
         for plugin in plugins:
             try:
                 judge = plugin.prepare(contract)
-            except Exception as error:  # noqa: BLE001 - a plugin's fault must not end the batch
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's fault must not end the batch
                 self._errors.append(PluginResult(plugin=plugin.name, error=_describe(error)))
                 continue
             if judge is not None:
@@ -59,7 +63,7 @@ class ContractJudge:
         for name, judge in self._judges:
             try:
                 results.append(PluginResult(plugin=name, checks=_checked(judge(evidence))))
-            except Exception as error:  # noqa: BLE001 - as above
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
                 results.append(PluginResult(plugin=name, error=_describe(error)))
         return self._verdict(tuple(results))
 
@@ -113,11 +117,30 @@ def _checked(checks: Iterable[Check]) -> tuple[Check, ...]:
     for check in found:
         if not isinstance(check, Check) or check.outcome not in _OUTCOMES:
             raise TypeError(f"gave {check!r} where a Check is expected")
-        texts = (check.name, check.expected, check.observed, check.reason)
-        if not all(text is None or isinstance(text, str) for text in texts):
+        optional = [check.expected, check.observed, check.reason]
+        if check.where is not None:
+            if not isinstance(check.where, Where) or not _is_index(check.where.call):
+                raise TypeError(f"gave a check whose place is none: {check!r}")
+            optional.append(check.where.span_id)
+        texts = [check.name, *(text for text in optional if text is not None)]
+        if not all(map(_is_text, texts)):
             raise TypeError(f"gave a check whose texts are no texts: {check!r}")
     return found
 
 
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _is_text(value: object) -> bool:
+    """Whether something is a text that can be stored: lone surrogates are not Unicode."""
+    return isinstance(value, str) and (value.isascii() or not _SURROGATE.search(value))
+
+
+def _is_index(value: object) -> bool:
+    """Whether something can be the index of a call, or says that there is none."""
+    return value is None or (type(value) is int and 0 <= value < _MANY_CALLS)
+
+
+def _describe(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - even what it says may be the plugin's code
+        return type(error).__name__
+    return f"{type(error).__name__}: {text.encode('utf-8', 'backslashreplace').decode()}"

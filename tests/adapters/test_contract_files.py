@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from benchmark_assets.adapters.contract_files import (
     ContractSet,
+    Known,
     dump_contract,
     load_contracts,
     parse_contract,
@@ -244,20 +245,76 @@ def test_warnings_say_what_is_hardly_meant(tmp_path: Path) -> None:
     )
     found = load_contracts([tmp_path])
     found.raise_if_problems()
+    add = "add skills, input_context, output, tools, trajectory, final, budget or ends_with"
     assert [str(warning).replace(f"{tmp_path}/", "") for warning in found.warnings] == [
         "empty_section.yaml:4: final: is empty and has no effect; fill it in or remove it",
-        (
-            "header.yaml:1: checks nothing: every run will be unchecked; "
-            "add tools, trajectory, final or ends_with"
-        ),
-        (
-            "health.yaml:1: checks nothing: every run will be unchecked; "
-            "add tools, trajectory, final or ends_with"
-        ),
+        f"header.yaml:1: checks nothing: every run will be unchecked; {add}",
+        f"health.yaml:1: checks nothing: every run will be unchecked; {add}",
         (
             "yes.yaml:5: trajectory.calls[0].args.answer: YAML reads `no` as false; "
             'write false, or quote it if it is a text: "no"'
         ),
+    ]
+
+
+def test_warnings_about_what_is_read_and_changed(tmp_path: Path) -> None:
+    page = "resources:\n  page:\n    - name: Main\n      variable: [{name: svcVacations}]\n"
+    write(
+        tmp_path,
+        skills=HEADER + "skills:\n",
+        tools=HEADER + "tools:\n",
+        reads=HEADER + "input_context:\n",
+        knowledge=MINIMAL + "knowledge: [docs/**]\n",
+        changes=HEADER + "output:\n",
+        all_reads=HEADER + "input_context:\nunrelated_reads: fail\n",
+        misspelt=HEADER
+        + page
+        + "output:\n  - {resource: page.Main.variable.svcVacatons, operation: CREATE}\n",
+        meant=HEADER + page + "output: [{resource: page.Main.variable.any, operation: CREATE}]\n",
+        none_meant=HEADER + "skills: {}\ntools: {}\noutput: []\n",
+    )
+    found = load_contracts([tmp_path])
+    found.raise_if_problems()
+    assert [str(warning).replace(f"{tmp_path}/", "") for warning in found.warnings] == [
+        "all_reads.yaml:3: input_context: is empty, so nothing is allowed; "
+        "write `input_context: []` if meant, or remove it",
+        "changes.yaml:3: output: is empty, so nothing is allowed; write `output: []` if meant, "
+        "or remove it",
+        "knowledge.yaml:4: knowledge: has no effect without input_context, which judges reads; "
+        "add input_context",
+        "misspelt.yaml:8: output[0].resource: means any variable of page Main, and the text "
+        "'svcVacatons' somewhere in the trace; did you mean 'svcVacations'?",
+        # It says nothing of reads, so it demands nothing.
+        "reads.yaml:1: checks nothing: every run will be unchecked; add skills, input_context, "
+        "output, tools, trajectory, final, budget or ends_with",
+        "reads.yaml:3: input_context: is empty, so nothing has to be read; "
+        "write `input_context: []` if meant, or remove it",
+        "skills.yaml:3: skills: is empty, so nothing is allowed; write `skills: {}` if meant, "
+        "or remove it",
+        "tools.yaml:3: tools: is empty, so nothing is allowed; write `tools: {}` if meant, "
+        "or remove it",
+    ]
+
+
+def test_names_of_what_is_outside_are_looked_up(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a=MINIMAL + "harness: app-bilder\nplugins:\n  no_secret: {}\n  speed: {}\n",
+        b=MINIMAL + "harness: app-builder\nplugins:\n  no_secrets:\n",
+    )
+    known = Known(harnesses=("app-builder", "claude-code"), plugins=("no_secrets",))
+    found = load_contracts([tmp_path], known)
+    assert ids(found) == ["b"]
+    assert problems(found, tmp_path) == [
+        "a.yaml:4: harness: there is no harness profile 'app-bilder'; did you mean 'app-builder'?",
+        "a.yaml:6: plugins.no_secret: there is no plugin 'no_secret'; did you mean 'no_secrets'?",
+        "a.yaml:7: plugins.speed: there is no plugin 'speed'; known: no_secrets",
+    ]
+    assert ids(load_contracts([tmp_path])) == ["a", "b"]
+    none = load_contracts([tmp_path / "b.yaml"], Known(harnesses=("app-builder",)))
+    assert problems(none, tmp_path) == [
+        "b.yaml:6: plugins.no_secrets: there is no plugin 'no_secrets'; "
+        "name its file in benchmark.yaml",
     ]
 
 

@@ -23,7 +23,9 @@ from pathlib import Path
 from tests.real_data import REAL
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS = sorted(
+    [ROOT / "README.md", ROOT / "contracts" / "README.md", *(ROOT / "docs").rglob("*.md")]
+)
 COPIED = ("benchmark.yaml", "dagster.yaml", "workspace.yaml", "contracts")
 REAL_NAMES = ("tau2-airline-train30", "agentdojo-banking-slack")
 ANY = "…"
