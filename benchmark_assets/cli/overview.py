@@ -9,7 +9,6 @@ import msgspec
 from rich.markup import escape
 from rich.table import Table
 
-from benchmark_assets.adapters.contract_files import dump_contract
 from benchmark_assets.cli.output import print_problems, stdout
 from benchmark_assets.pipeline.overview import Overview
 from benchmark_assets.report.text import (
@@ -84,28 +83,27 @@ def _listing(counts: dict[str, int]) -> str:
 
 
 def print_next_step(overview: Overview, traces: tuple[str, ...]) -> None:
-    """Say what to do next: a contract to start from, and the command that applies it."""
+    """Say what to do next: how a contract is made of one trace, and what applies it."""
     console = stdout()
     workflow = next((name for name in overview.workflows if name), None)
     if workflow is None:
         return
-    contract = {"workflow": workflow, "contract_version": "1"}
-    required = list(overview.always_used.get(workflow, ()))
-    text = dump_contract({**contract, "tools": {"required": required}} if required else contract)
+    example = overview.examples[workflow]
+    command = ["bench", "generate-contract", "--from-file", example.file]
+    command += [] if example.alone else ["--trace-id", example.trace_id]
+    command += ["--out", "contracts/first.yaml"]
+    run = ["bench", "run", *(part for path in traces for part in ("--traces", path))]
+    lines = [
+        "Next: say what a run must do. This writes a contract of what one trace of "
+        f"'{workflow}' did, for you to loosen and tighten:",
+        "",
+        f"  {shlex.join(command)}",
+        "",
+    ]
+    always = overview.always_used.get(workflow, ())
+    if overview.workflows[workflow] > 1 and always:
+        lines += [f"Every trace of it used {', '.join(always)}.", ""]
+    lines += ["Then:", "", f"  {shlex.join([*run, '--contracts', 'contracts'])}"]
     console.print()
-    console.print(
-        "Next: say what a run must do. This contract demands the tools that every trace of "
-        f"'{escape(printable(workflow))}' used; write it to contracts/first.yaml and make it yours:"
-        if required
-        else "Next: say what a run must do, in contracts/first.yaml, beginning with:",
-        soft_wrap=True,
-    )
-    console.print()
-    console.print(text, markup=False, soft_wrap=True, end="")
-    console.print()
-    named = " ".join(f"--traces {shlex.quote(path)}" for path in traces)
-    console.print(
-        f"then: bench run {named} --contracts contracts".replace("  ", " "),
-        markup=False,
-        soft_wrap=True,
-    )
+    for line in lines:
+        console.print(printable(line), markup=False, soft_wrap=True)

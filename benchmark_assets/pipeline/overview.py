@@ -13,6 +13,7 @@ import msgspec
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.adapters.sources import Progress, locate, quiet
 from benchmark_assets.adapters.traces import day_of, read_traces, why_unplaced
+from benchmark_assets.adapters.yaml_files import shown_path
 from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
@@ -48,8 +49,20 @@ class ModelOverview(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: int
 
 
+class Example(msgspec.Struct, frozen=True):
+    """One trace to begin with: the file it is in, its id, and whether it is alone in there."""
+
+    file: str
+    trace_id: str
+    alone: bool
+
+
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """What the files of all sources hold."""
+    """What the files of all sources hold.
+
+    `always_used` are the tools that succeeded in every trace of a workflow, `examples` a trace
+    of each: one that ended well and without failed calls, if there is one.
+    """
 
     files: int
     traces: int
@@ -58,6 +71,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[ModelOverview, ...]
     tools: tuple[ToolUse, ...]
     always_used: dict[str, tuple[str, ...]]
+    examples: dict[str, Example]
     problems: tuple[Problem, ...]
     error_rows: tuple[str, ...]
 
@@ -78,14 +92,13 @@ def look_around(workspace: Workspace, progress: Progress = quiet) -> Overview:
             counted.files += 1
             try:
                 file = TraceFile(str(path), path.relative_to(base).as_posix(), path.read_bytes())
-                counted.add(
-                    read_traces(
-                        file,
-                        project.config,
-                        format_name=source.format,
-                        default_date=source.default_date,
-                    )
+                snapshots = read_traces(
+                    file,
+                    project.config,
+                    format_name=source.format,
+                    default_date=source.default_date,
                 )
+                counted.add(snapshots, shown_path(path))
             except OSError as error:
                 reason = f"cannot be opened: {error.strerror or error}"
                 problems.append(Problem(reason, file=str(path)))
@@ -103,11 +116,17 @@ class _Counts:
         self.calls: Counter[str] = Counter()
         self.failed_calls: Counter[str] = Counter()
         self.always: dict[str, set[str]] = {}
+        self.examples: dict[str, tuple[tuple[bool, bool], str, str]] = {}
+        self.in_file: dict[str, int] = {}
         self.models: dict[str | None, list[_Brief]] = defaultdict(list)
         self.error_rows: list[str] = []
 
-    def add(self, snapshots: Iterable[TraceSnapshot]) -> None:
+    def add(self, snapshots: Iterable[TraceSnapshot], file: str) -> None:
+        """Count the traces of a file; what was counted before the file broke off stays."""
+        in_file = 0
         for snapshot in snapshots:
+            in_file += 1
+            self.in_file[file] = in_file
             self.formats[snapshot.origin.format] += 1
             problem = why_unplaced(snapshot, self._config) or snapshot.problem
             self.models[snapshot.model].append(_brief(snapshot, problem))
@@ -116,11 +135,19 @@ class _Counts:
                 continue
             workflow = snapshot.workflow or ""
             self.workflows[workflow] += 1
+            self._offer(workflow, file, snapshot)
             used = {call.name for call in snapshot.tool_calls if call.status != "error"}
             self.always[workflow] = self.always.get(workflow, used) & used
             for call in snapshot.tool_calls:
                 self.calls[call.name] += 1
                 self.failed_calls[call.name] += call.status == "error"
+
+    def _offer(self, workflow: str, file: str, snapshot: TraceSnapshot) -> None:
+        """Keep a trace as its workflow's example, if there is none with as few faults."""
+        ended_well = snapshot.error is None and snapshot.ended_normally is not False
+        faults = (not ended_well, any(call.status == "error" for call in snapshot.tool_calls))
+        if workflow not in self.examples or faults < self.examples[workflow][0]:
+            self.examples[workflow] = (faults, file, snapshot.trace_id)
 
     def overview(self, problems: list[Problem]) -> Overview:
         names = sorted(self.models, key=lambda name: (name is None, name or ""))
@@ -135,6 +162,10 @@ class _Counts:
                 for name, count in sorted(self.calls.items(), key=lambda item: (-item[1], item[0]))
             ),
             always_used={key: tuple(sorted(tools)) for key, tools in self.always.items()},
+            examples={
+                key: Example(file, trace_id, self.in_file[file] == 1)
+                for key, (_, file, trace_id) in self.examples.items()
+            },
             problems=tuple(problems),
             error_rows=tuple(self.error_rows),
         )
