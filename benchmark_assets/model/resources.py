@@ -190,9 +190,8 @@ def _whole(kind: str, resource: Resource, qualifiers: Sequence[str] = ()) -> Tar
 
 def _inside(page: Page, part: str, resource: Resource, qualifiers: Sequence[str] = ()) -> Target:
     path = _path(part, resource, page)
-    paths = [_path(kind, other, page) for kind in PAGE_PARTS for other in getattr(page, kind)]
     # With a file of its own it needs no telling apart: the file is the resource.
-    shared = resource.path is None or paths.count(path) > 1 or path == _path("page", page)
+    shared = resource.path is None or _several_in(page, path)
     return Target(
         kind=part,
         name=resource.name,
@@ -201,6 +200,11 @@ def _inside(page: Page, part: str, resource: Resource, qualifiers: Sequence[str]
         shares_file=shared,
         qualifiers=tuple(qualifiers),
     )
+
+
+def _several_in(page: Page, path: str) -> bool:
+    paths = [_path(kind, other, page) for kind in PAGE_PARTS for other in getattr(page, kind)]
+    return paths.count(path) > 1 or path == _path("page", page)
 
 
 def _any_inside(page: Page, part: str, qualifiers: Sequence[str]) -> Target:

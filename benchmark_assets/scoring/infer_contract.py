@@ -180,9 +180,13 @@ class _Registry:
                 entry[part] = [{"name": inner} for inner in parts[part]]
         return entry
 
+    def resources(self) -> Resources:
+        """What is registered so far, as references resolve against it."""
+        return Resources.model_validate(self.data())
+
     def target(self, reference: str) -> Target:
         """What a reference means by what is registered so far."""
-        return resolve(reference, Resources.model_validate(self.data()))
+        return resolve(reference, self.resources())
 
 
 class _Inference:
@@ -423,10 +427,12 @@ class _Inference:
             for element in changed_elements(part, change):
                 first = elements.get(element.name, element)
                 elements[element.name] = replace(element, before=first.before)
-        for name, element in elements.items():
+        for name in elements:
             self.registry.add_part(page, part, name)
+        resources = self.registry.resources()
+        for name, element in elements.items():
             reference = self._part_reference(page, part, name)
-            effect = net_effect(self.registry.target(reference), changes)
+            effect = net_effect(resolve(reference, resources), changes)
             operation = self._operation(reference, effect.possible) if effect.possible else None
             if operation is None:
                 self.registry.remove_part(page, part, name)

@@ -16,7 +16,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from typing import Any
 
 from benchmark_assets.model.trace import Replacement
@@ -41,11 +40,20 @@ DEEPEST = 3
 _FIRST = ("category", "type", "service", "operation", "operationId", "dataSet", "dataset")
 """Keys that say what something is bound to: the first to be kept where there are many."""
 
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_TAG = re.compile(r"""<(?P<tag>[A-Za-z][\w:.-]*)(?P<attributes>(?:[^<>"']|"[^"]*"|'[^']*')*)>""")
+_ATTRIBUTE = re.compile(
+    r"""(?P<key>[^\s"'<>/=]+)\s*=\s*"""
+    r"""(?:"(?P<value>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^\s"'<>]+))"""
+)
 _FUNCTION = re.compile(
     r"^[ \t]*Page\.(?P<member>[A-Za-z_$][\w$]*)\s*=\s*(?:async\b\s*)?(?:function\b|\([^()\n]*\)\s*=>)"
     r"|^(?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?\s*(?P<name>[A-Za-z_$][\w$]*)\s*\(",
     re.MULTILINE,
 )
+_TRIES = 1000
+"""Objects that a fragment may cut off before no more are looked for: each is read to its end."""
+
 _MEMBER = re.compile(r'("(?:[^"\\\n]|\\.)+")\s*:\s*(?=\{)')
 
 
@@ -111,50 +119,33 @@ def _fragment(kind: str, text: str) -> dict[str, Fields]:
     if kind != "variable":
         return elements_in(kind, text) or {}
     found: dict[str, Fields] = {}
-    position = 0
+    position, failed = 0, 0
     decoder = json.JSONDecoder()
-    while (member := _MEMBER.search(text, position)) is not None:
+    while failed < _TRIES and (member := _MEMBER.search(text, position)) is not None:
         position = member.end()
         try:
             name = json.loads(member[1])
             value, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
+            failed += 1
             continue
         if any(value.get(key) == name for key in NAME_KEYS):
             found[name] = value
     return found
 
 
-class _Tags(HTMLParser):
-    """Collects the attributes of tags that have a name, as they are written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: dict[str, Fields] = {}
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        written = self.get_starttag_text() or ""
+def _tags(text: str) -> dict[str, Fields]:
+    """The attributes of tags that have a name, as they are written, by that name."""
+    found: dict[str, Fields] = {}
+    for tag in _TAG.finditer(_COMMENT.sub("", text)):
         given = {
-            _as_written(key, written): value
-            for key, value in attrs
-            if value is not None and value in written
+            attribute["key"]: attribute["value"] or attribute["single"] or attribute["bare"] or ""
+            for attribute in _ATTRIBUTE.finditer(tag["attributes"])
         }
         name = given.pop("name", None)
-        if name and tag != PAGE_TAG:
-            self.found.setdefault(name, given)
-
-
-def _as_written(key: str, tag: str) -> str:
-    """An attribute's name with its capitals, which the parser folds."""
-    found = re.search(rf"(?<![\w-]){re.escape(key)}(?=\s*=)", tag, re.IGNORECASE)
-    return key if found is None else found[0]
-
-
-def _tags(text: str) -> dict[str, Fields]:
-    parser = _Tags()
-    parser.feed(text)
-    parser.close()
-    return parser.found
+        if name and tag["tag"] != PAGE_TAG:
+            found.setdefault(name, given)
+    return found
 
 
 def _functions(text: str) -> dict[str, Fields]:

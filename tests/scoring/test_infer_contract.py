@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -575,7 +576,7 @@ def test_attributes_are_matched_as_they_are_written() -> None:
         edit(MAIN, 'name="two"', 'name="two" dataSet="bind:x" alt="a &amp; b" q=\'it\''),
     )
     (demand,) = inferred.contract["output"]
-    assert demand["match"] == {"dataSet": "bind:x", "q": "it"}
+    assert demand["match"] == {"dataSet": "bind:x", "alt": "a &amp; b", "q": "it"}
 
 
 def test_names_with_wildcards_stand_for_themselves() -> None:
@@ -634,6 +635,32 @@ def test_page_names_that_begin_alike_are_referenced_apart() -> None:
     paths = [f"{PAGES}/{n}/{n}.variables.json" for n in ("A", "A.variable", "A.variable.x")]
     inferred = of(*(wrote(path, '{"x": {"name": "x"}}') for path in paths))
     assert len(inferred.contract["output"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (MAIN_VARIABLES, "".join(f'"k{i}": {{' for i in range(20_000))),
+        (MAIN, "<a name='x' " * 20_000),
+        (MAIN, "<a name='x' b='" * 20_000),
+        (MAIN, "<!--" * 20_000),
+        (MAIN, "<a " + "name=x " * 20_000 + ">"),
+        (LOGIN["js"], "Page.x = (" * 20_000),
+        (LOGIN["js"], "function x(" * 20_000),
+    ],
+    ids=lambda value: value[:12],
+)
+def test_texts_that_never_end_are_read_in_time(path: str, text: str) -> None:
+    started = time.monotonic()
+    infer(trace(tool_calls=[edit(path, "x", text)]))
+    assert time.monotonic() - started < 10
+
+
+def test_a_comment_holds_no_widget() -> None:
+    inferred = of(
+        read(MAIN, PAGE), edit(MAIN, "</wm-page>", '<!-- <wm-x name="old"> --></wm-page>')
+    )
+    assert outputs(inferred) == {"page.Main.widget": "UPDATE"}
 
 
 # Properties.
