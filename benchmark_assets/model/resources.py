@@ -51,8 +51,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
 """Other places that tell what kind of resource lies there. It needs an explicit `path`, since
 no name leads to them; `{file}` is a path below a folder."""
 
-Kind = Literal["api", "javaservice", "db", "design_tokens", "page"]
-TYPES: tuple[Kind, ...] = ("api", "javaservice", "db", "design_tokens", "page")
+Kind = Literal["api", "javaservice", "db", "design_tokens", "page", "file"]
+TYPES: tuple[Kind, ...] = ("api", "javaservice", "db", "design_tokens", "page", "file")
 
 
 def _tuple(value: Any) -> Any:
@@ -72,6 +72,17 @@ class Resource(Section):
 
 
 Registered = Annotated[tuple[Resource, ...], BeforeValidator(_tuple)]
+
+
+class File(Resource):
+    """Any file of a project that knows none of the conventions.
+
+    Attributes:
+        name: What the contract calls it; unique among files.
+        path: Where it is, relative to the workspace.
+    """
+
+    path: NonEmpty
 
 
 class Page(Resource):
@@ -97,6 +108,7 @@ class Resources(Section):
         db: Databases.
         design_tokens: Plans of a page's design tokens, by the page's name.
         page: Pages, and what is inside them.
+        file: Any other file, by its path.
     """
 
     api: Registered = ()
@@ -104,6 +116,7 @@ class Resources(Section):
     db: Registered = ()
     design_tokens: Registered = ()
     page: Annotated[tuple[Page, ...], BeforeValidator(_tuple)] = ()
+    file: Annotated[tuple[File, ...], BeforeValidator(_tuple)] = ()
 
     @model_validator(mode="after")
     def _unique_names(self) -> Resources:
@@ -383,7 +396,8 @@ def _not_found(reference: str, kind: str, rest: list[Segment], registry: Sequenc
     wanted = rest[0].text
     names = [resource.name for resource in registry]
     if not names:
-        cure = f"add it under resources.{kind}: [{{name: {wanted}}}]"
+        where = ", path: …" if kind == "file" else ""
+        cure = f"add it under resources.{kind}: [{{name: {wanted}{where}}}]"
         return f"'{reference}': no {kind} is declared; {cure}"
     cure = did_you_mean(wanted, names) or f"declared: {', '.join(names)}"
     return f"'{reference}': there is no {kind} '{wanted}' under resources; {cure}"

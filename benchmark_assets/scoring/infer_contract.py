@@ -332,7 +332,7 @@ class _Inference:
         )
         self.warnings.append(
             f"{path}: {what} by {calls}, and no path convention says what it is; "
-            f"add it under `resources` with its `path`, {cure}"
+            f"add it under `resources.file` with a name and this path, {cure}"
         )
 
     def _calls(self, indices: Iterable[int | None]) -> str:

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from benchmark_assets.cli import verify
+from benchmark_assets.cli import one_trace
 from benchmark_assets.cli.main import ALIASES, COMMANDS, main
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.model.verdict import Check
+from benchmark_assets.pipeline import rules
 from benchmark_assets.scoring.plugins import PLUGINS
 from benchmark_assets.scoring.plugins.base import Judge, Plugin
 from tests.bench import Result, bench, bench_process
@@ -52,7 +53,7 @@ trajectory:
     - {tool: pay, args: {amount: 16}}
 """
 PASSING = CONTRACT.replace(", ask_user", "")
-UNCHECKED = 'workflow: refunds\ncontract_version: "3"\ntools: {}\n'
+UNCHECKED = 'workflow: refunds\ncontract_version: "3"\ntools: {optional: [pay]}\n'
 
 # What the contract says of the run, by hand.
 TOOL_CALLS = {
@@ -63,7 +64,7 @@ TOOL_CALLS = {
         {
             "name": "required: get_order",
             "outcome": "passed",
-            "expected": None,
+            "expected": "called successfully",
             "observed": None,
             "reason": None,
             "where": {"span_id": "s1", "call": 0},
@@ -315,7 +316,7 @@ def test_a_fault_of_ours_is_no_failure_of_the_trace(
     def broken(*_: object, **__: object) -> Iterator[TraceSnapshot]:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(verify, "read_traces", broken)
+    monkeypatch.setattr(one_trace, "read_traces", broken)
     result = run(here, "--json")
     assert result.code == 2
     assert report(result)["passed"] is None
@@ -515,7 +516,7 @@ def test_a_grader_that_raises_is_named_and_decides_nothing(
 
         return judge
 
-    monkeypatch.setattr(verify, "PLUGINS", (Plugin("mine", "broken", prepare),))
+    monkeypatch.setattr(rules, "PLUGINS", (Plugin("mine", "broken", prepare),))
     result = run(here, "--json")
     assert result.code == 2
     (plugin,) = report(result)["plugins"]

@@ -143,7 +143,7 @@ def test_a_reference_means_what_it_says(reference: str) -> None:
 
 def test_every_row_of_the_convention_table_is_tried() -> None:
     assert {kind for kind, *_ in RESOLVED.values()} == set(CONVENTIONS)
-    assert set(CONVENTIONS) == {*TYPES, *PAGE_PARTS}
+    assert set(CONVENTIONS) == {*TYPES, *PAGE_PARTS} - {"file"}
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -178,7 +178,18 @@ def test_widgets_are_where_their_page_is() -> None:
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_whole_files_are_not_shared(kind: str) -> None:
-    assert not resolve(f"{kind}.a", registry(**{kind: [{"name": "a"}]})).shares_file
+    entry = {"name": "a", "path": "x/y.z"} if kind == "file" else {"name": "a"}
+    assert not resolve(f"{kind}.a", registry(**{kind: [entry]})).shares_file
+
+
+def test_a_file_is_where_its_path_says() -> None:
+    shop = registry(file=[{"name": "readme", "path": "docs/README.md"}])
+    target = resolve("file.readme.Installation", shop)
+    assert (target.paths, target.qualifiers) == (("docs/README.md",), ("Installation",))
+    with pytest.raises(ValidationError, match=r"file\.0\.path\n  Field required"):
+        registry(file=[{"name": "readme"}])
+    with pytest.raises(ValueError, match=r"resources\.file: \[{name: x, path: …}\]"):
+        resolve("file.x", registry())
 
 
 # Names that are no plain words.
@@ -217,7 +228,7 @@ def test_what_is_written_is_read_again(parts: list[str]) -> None:
 
 REFUSED = {
     "apis.hrdb": "there is no type of resource 'apis'; did you mean 'api'?",
-    "zzz.hrdb": "types of resources: api, javaservice, db, design_tokens, page",
+    "zzz.hrdb": "types of resources: api, javaservice, db, design_tokens, page, file",
     "api": "names no api; write api.NAME, one of hrdb, pets",
     "api.hrbd": "there is no api 'hrbd' under resources; did you mean 'hrdb'?",
     "api.zzz": "there is no api 'zzz' under resources; declared: hrdb, pets",
