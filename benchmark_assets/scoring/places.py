@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from benchmark_assets.model.harness import ITEMS, Sign, place_steps
 from benchmark_assets.scoring.matching import same_value
 
@@ -122,7 +124,8 @@ def _opened(value: Any) -> Any:
     """The data of a text that is JSON of a list or an object; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
+            # Unlike `json` it refuses `NaN` and lone surrogates, which could not be stored.
+            return msgspec.json.decode(value)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return value
     return value
