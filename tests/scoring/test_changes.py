@@ -200,8 +200,10 @@ def test_a_change_concerns_the_elements_that_it_touches(made: list[Any], concern
 
 def test_which_elements_changed_is_known_where_both_contents_are() -> None:
     rewritten = changes({"operation": "read", "content": A}, {"operation": "write", "content": B})
-    assert changed_elements(rewritten[0]) == {"svcA", "svcB", "count"}
-    assert changed_elements(changes({"operation": "create", "content": A})[0]) == {"svcA", "count"}
+    assert changed_elements(rewritten[0]) == frozenset({"svcA", "svcB", "count"})
+    assert changed_elements(changes({"operation": "create", "content": A})[0]) == frozenset(
+        {"svcA", "count"}
+    )
     assert changed_elements(changes({"operation": "write", "content": A})[0]) is None
     assert changed_elements(changes({"operation": "create", "content": "<a/>"})[0]) is None
     assert element_texts(rewritten[0], "svcA") == ('{"n":1}', '{"n":2}')

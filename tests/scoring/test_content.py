@@ -206,13 +206,15 @@ def test_what_is_left_out_is_left_out_as_text_and_as_data() -> None:
 
 
 @given(json_values(), json_values(), texts)
-def test_any_data_can_be_looked_at(value: Any, document: Any, name: str) -> None:
+def test_any_data_can_be_looked_at(data: Any, document: Any, name: str) -> None:
+    value = {"literal": data}
     assert evidence_for({"a": value, name: 1}, [document], name or None).finding in (
         "fits",
         "differs",
         "silent",
     )
-    assert evidence_for([value], [document, value], None).finding in ("fits", "silent")
+    assert evidence_for([value], [document, name], None).finding in ("fits", "silent")
+    assert evidence_for([value], [document, [data]], None).finding == "fits"
 
 
 @given(json_values())

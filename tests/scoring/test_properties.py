@@ -16,7 +16,15 @@ from benchmark_assets.scoring.evaluate import ContractJudge, evaluate
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.plugins import PLUGINS
 from tests.scoring.build import HEADER, contract, trace
-from tests.scoring.values import HOSTILE, PATHS, harness_calls, json_values, texts, tool_calls
+from tests.scoring.values import (
+    CONTENTS,
+    HOSTILE,
+    PATHS,
+    harness_calls,
+    json_values,
+    texts,
+    tool_calls,
+)
 
 HARNESSES = load_harnesses().profiles
 NAMES = ["look", "book", "pay", "cancel_all"]
@@ -179,6 +187,34 @@ def test_no_call_of_a_harness_makes_a_plugin_raise(
     verdict = evaluate(snapshot, contract(harness=harness, **EVERYTHING), HARNESSES)
     assert [result.error for result in verdict.plugins] == [None] * len(PLUGINS)
     assert msgspec.json.decode(msgspec.json.encode(verdict), type=Verdict) == verdict
+
+
+stated = st.lists(
+    st.fixed_dictionaries(
+        {
+            "path": st.sampled_from([*PATHS, *(v for v in HOSTILE if isinstance(v, str))]),
+            "operation": st.sampled_from(["read", "create", "update", "write", "delete", "move"]),
+        },
+        optional={
+            "status": st.sampled_from(["ok", "error"]),
+            "call": st.integers(-2, 5),
+            "moved_to": st.sampled_from(PATHS),
+            "content": st.sampled_from(CONTENTS) | texts,
+            "edits": st.lists(st.fixed_dictionaries({"old": texts, "new": texts}), max_size=2),
+        },
+    ),
+    max_size=6,
+)
+
+
+@given(calls, stated)
+def test_nothing_that_a_trace_states_makes_a_plugin_raise(found: list[Any], files: Any) -> None:
+    loads = [{"name": "binding", "call": 9}, {"name": "charts", "call": -1, "status": "error"}]
+    snapshot = trace(tool_calls=found, files=files, skills=loads)
+    verdict = evaluate(snapshot, contract(**EVERYTHING), HARNESSES)
+    assert [result.error for result in verdict.plugins] == [None] * len(PLUGINS)
+    wheres = [check.where for result in verdict.plugins for check in result.checks]
+    assert all(0 <= w.call < len(found) for w in wheres if w is not None and w.call is not None)
 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:20])

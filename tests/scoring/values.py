@@ -69,7 +69,7 @@ CONTENTS = [
     "",
 ]
 
-HOSTILE = [
+HOSTILE: list[Any] = [
     None,
     0,
     True,

@@ -257,7 +257,7 @@ def _documents(
         texts = [*change.replaced, change.before] if gone else [*change.written, change.after]
         contents = tuple(document_of(text) for text in texts if text is not None)
     calls = evidence.trace.tool_calls
-    if change.call is None or change.call >= len(calls):
+    if change.call is None or not 0 <= change.call < len(calls):
         return _Documents((), (), contents)
     arguments = calls[change.call].arguments
     return _Documents(
