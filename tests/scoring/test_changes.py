@@ -240,3 +240,26 @@ def test_any_element_of_several_files_is_any_in_them() -> None:
     effect = net_effect(any_there, [found[0], *unknown])
     assert effect.names is None
     assert effect.possible == {"CREATE", "UPDATE", "DELETE"}
+
+
+def test_files_that_nobody_declared_are_told_apart() -> None:
+    found = changes(
+        {**READ, "path": "a"},
+        {"operation": "read", "path": "b", "content": "other"},
+        {"operation": "move", "path": "a", "moved_to": FILE},
+    )
+    assert states(found) == [
+        (True, False, "one two one", None),
+        (None, True, None, "one two one"),
+    ]
+
+
+def test_a_move_to_nobody_knows_where_takes_the_file_away() -> None:
+    found = changes(READ, {"operation": "move"})
+    assert states(found) == [(True, False, "one two one", None)]
+    assert net_effect(target(), found).possible == {"DELETE"}
+
+
+def test_only_a_move_has_another_place() -> None:
+    found = changes({"operation": "create", "content": "x", "moved_to": "b"})
+    assert [change.path for change in found] == [FILE]
