@@ -263,3 +263,20 @@ def test_a_move_to_nobody_knows_where_takes_the_file_away() -> None:
 def test_only_a_move_has_another_place() -> None:
     found = changes({"operation": "create", "content": "x", "moved_to": "b"})
     assert [change.path for change in found] == [FILE]
+
+
+def test_an_edit_that_nobody_can_follow_still_says_what_it_put_in() -> None:
+    known = {"operation": "read", "content": A}
+    (change,) = changes(known, {"operation": "update", "text": '"svcA": {"n": 3}'})
+    assert (change.before, change.after) == (A, None)
+    assert concerns(change, "svcA")
+    assert not concerns(change, "svcB")
+    assert net_effect(target("svcA", shares=True), [change]).possible == {"UPDATE"}
+
+
+def test_a_name_that_json_only_mentions_is_told_by_the_text() -> None:
+    (change,) = changes(
+        {"operation": "read", "content": '{"x": "calls svcA"}'},
+        {"operation": "write", "content": '{"x": "calls svcA twice"}'},
+    )
+    assert concerns(change, "svcA")
