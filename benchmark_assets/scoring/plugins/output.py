@@ -52,6 +52,7 @@ from benchmark_assets.scoring.plugins.base import (
     unknown_harness,
 )
 
+_OWN_RECORD = "the trace's own record of files"
 _DONE = {"CREATE": "created", "UPDATE": "updated", "DELETE": "deleted"}
 
 
@@ -129,7 +130,7 @@ def _in_words(possible: frozenset[Operation]) -> str:
 
 def _calls(evidence: Evidence, changes: Sequence[Change]) -> str:
     calls = dict.fromkeys(change.call for change in changes if change.call is not None)
-    return name_calls(evidence, calls) or "the trace's own record of files"
+    return name_calls(evidence, calls) or _OWN_RECORD
 
 
 def _failed_attempts(activity: Activity, paths: PathMap, target: Target) -> list[FileEvent]:
@@ -151,7 +152,7 @@ def _attempted(
 ) -> str:
     if attempts:
         calls = dict.fromkeys(event.call for event in attempts if event.call is not None)
-        return f"only attempts that failed: {name_calls(evidence, calls)}"
+        return f"only attempts that failed: {name_calls(evidence, calls) or _OWN_RECORD}"
     near = [path for wanted in target.paths for path in paths.nearly(wanted)]
     if near:
         return f"another file that ends like it was seen: {', '.join(near)}"
