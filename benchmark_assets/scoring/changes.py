@@ -21,6 +21,7 @@ from itertools import product
 from typing import Any
 
 from benchmark_assets.model.contract import Operation
+from benchmark_assets.model.identity import canonical_json
 from benchmark_assets.model.resources import Target
 from benchmark_assets.model.trace import FileEvent, Replacement
 from benchmark_assets.scoring.content import elements, find_element, occurs, parsed
@@ -160,10 +161,13 @@ class NetEffect:
     Attributes:
         changes: Those that concern it, in order.
         possible: What was done; several where the trace cannot tell, empty if nothing was.
+        names: Where any element of a kind is meant, those to which each thing was done; None
+            if the trace does not show which.
     """
 
     changes: tuple[Change, ...]
     possible: frozenset[Operation]
+    names: dict[Operation, frozenset[str]] | None = None
 
 
 def net_effect(target: Target, changes: Sequence[Change]) -> NetEffect:
@@ -237,27 +241,55 @@ def _after(change: Change, name: str) -> bool | None:
 
 def _any_element(changes: Sequence[Change]) -> NetEffect:
     possible: set[Operation] = set()
-    for change in changes:
-        possible |= _element_effects(change)
-    return NetEffect(tuple(changes), frozenset(possible))
+    names: dict[Operation, frozenset[str]] | None = {}
+    for path in dict.fromkeys(change.declared for change in changes):
+        own = [change for change in changes if change.declared == path]
+        done = _changed(own[0], own[-1])
+        if done is None:
+            names = None
+            possible |= _element_effects(own[0], own[-1])
+            continue
+        possible |= done.keys()
+        if names is not None:
+            names = {**names, **{key: names.get(key, frozenset()) | done[key] for key in done}}
+    return NetEffect(tuple(changes), frozenset(possible), names)
 
 
-def _element_effects(change: Change) -> set[Operation]:
-    """What one change may have done to the elements of a file."""
-    old = _elements(change.before) if change.existed is not False else {}
-    new = _elements(change.after) if change.exists else {}
-    if old is not None and new is not None:
-        done: set[Operation] = set()
-        if new.keys() - old.keys():
-            done.add("CREATE")
-        if old.keys() - new.keys():
-            done.add("DELETE")
-        if any(old[name] != new[name] for name in old.keys() & new.keys()):
-            done.add("UPDATE")
-        return done
-    if change.existed is False:
+def changed_elements(change: Change) -> frozenset[str] | None:
+    """Names of the objects in a JSON file that one change made, altered or removed.
+
+    None if the trace does not show the content before and after, or shows no named elements.
+    """
+    done = _changed(change, change)
+    return None if done is None else frozenset().union(*done.values())
+
+
+def element_texts(change: Change, name: str) -> tuple[str, ...]:
+    """An element's JSON before and after a change, where it is an object."""
+    both = (_elements(change.before) or {}, _elements(change.after) or {})
+    values = [elements[name] for elements in both if isinstance(elements.get(name), dict)]
+    return tuple(canonical_json(value).decode() for value in values)
+
+
+def _changed(first: Change, last: Change) -> dict[Operation, frozenset[str]] | None:
+    """The elements created, updated and deleted between two states; None if that is unknown."""
+    old = _elements(first.before) if first.existed is not False else {}
+    new = _elements(last.after) if last.exists else {}
+    if old is None or new is None:
+        return None
+    done: dict[Operation, frozenset[str]] = {
+        "CREATE": frozenset(new.keys() - old.keys()),
+        "UPDATE": frozenset(name for name in old.keys() & new.keys() if old[name] != new[name]),
+        "DELETE": frozenset(old.keys() - new.keys()),
+    }
+    return {operation: names for operation, names in done.items() if names}
+
+
+def _element_effects(first: Change, last: Change) -> set[Operation]:
+    """What may have been done to elements between two states of which not both are known."""
+    if first.existed is False:
         return {"CREATE"}
-    return {"DELETE"} if not change.exists else {"CREATE", "UPDATE", "DELETE"}
+    return {"CREATE", "UPDATE", "DELETE"} if last.exists else {"DELETE"}
 
 
 def _elements(text: str | None) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from benchmark_assets.model.identity import canonical_json
 from benchmark_assets.scoring.matching import is_matcher, mismatch, show
 
 NAME_KEYS = ("name", "id")
@@ -235,15 +236,24 @@ def _holds(part: Any, value: Any) -> bool:
     return mismatch(value, part, "value") is None
 
 
+def document_of(text: str) -> Any:
+    """The JSON value that a content is, else the text itself."""
+    value = parsed(text)
+    return text if value is None else value
+
+
 def with_json_read(value: Any, without: frozenset[str] = frozenset()) -> Any:
     """JSON data with the texts that hold JSON replaced by what they hold.
 
     Args:
         value: Such as a call's arguments.
-        without: Texts to leave out: what an edit replaced is no evidence of what it wrote.
+        without: Texts to leave out, and data whose canonical JSON is one of them: what an edit
+            replaced is no evidence of what it wrote.
     """
     if isinstance(value, str):
         return None if value in without else _read(value)
+    if isinstance(value, dict | list) and without and canonical_json(value).decode() in without:
+        return None
     if isinstance(value, dict):
         return {key: with_json_read(item, without) for key, item in value.items()}
     if isinstance(value, list):
@@ -252,5 +262,4 @@ def with_json_read(value: Any, without: frozenset[str] = frozenset()) -> Any:
 
 
 def _read(text: str) -> Any:
-    value = parsed(text) if text.lstrip()[:1] in ("{", "[", '"') else None
-    return text if value is None else value
+    return document_of(text) if text.lstrip()[:1] in ("{", "[", '"') else text

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from benchmark_assets.model.harness import ITEMS, Sign, place_steps
 from benchmark_assets.scoring.matching import same_value
 
@@ -130,6 +132,7 @@ def _opened(value: Any) -> Any:
 def _parsed(text: str) -> Any:
     """The data of a JSON text, or the text; one result is looked at for many signs in a row."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        # Unlike `json` it refuses `NaN` and lone surrogates, which could not be stored.
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return text

@@ -45,6 +45,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "`skills`": sections.SkillPolicy,
     "`resources`": registry.Resources,
     "An entry": registry.Resource,
+    "A file": registry.File,
     "A page": registry.Page,
     "`input_context`": sections.InputDemand,
     "`output`": sections.OutputDemand,

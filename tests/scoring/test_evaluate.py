@@ -289,6 +289,10 @@ def test_the_default_plugins_are_all_of_them() -> None:
         trajectory={"extra": "forbid"},
         final={"contains": ["x"]},
         ends_with=["stop"],
+        skills={},
+        input_context=[],
+        output=[],
+        budget={"max_tool_calls": 1},
     )
     names = [result.plugin for result in evaluate(trace(), everything).plugins]
     assert names == [plugin.name for plugin in PLUGINS]

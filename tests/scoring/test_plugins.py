@@ -26,8 +26,25 @@ HEADER = {
     "description",
     "applies_to",  # routing's
 }
+OF_OTHERS = {
+    "harness": "says how every plugin reads tool calls",
+    "resources": "is what input_context and output refer to",
+    "knowledge": "is part of input_context",
+    "unrelated_reads": "is part of input_context",
+    "plugins": "is of those that are not part of the package",
+}
+"""Sections that are no demand of their own."""
+
 # Section → the plugin that judges it, what to write in it, and a trace that it fails.
 SECTIONS: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "skills": ("skills_loaded", {"required": ["a"]}, {}),
+    "input_context": ("input_context", [{"resource": "page.Main"}], {}),
+    "output": ("output", [{"resource": "page.Main", "operation": "CREATE"}], {}),
+    "budget": (
+        "budget",
+        {"max_tool_calls": 0},
+        {"tool_calls": [{"name": "a"}]},
+    ),
     "tools": ("tool_calls", {"required": ["a"]}, {}),
     "trajectory": ("trajectory", {"calls": [{"tool": "a"}]}, {}),
     "final": ("final_output", {"contains": ["a"]}, {}),
@@ -38,6 +55,9 @@ SECTIONS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         {"tool_calls": [{"name": "a", "status": "error"}, {"name": "a", "status": "ok"}]},
     ),
 }
+RESOURCES = {"page": [{"name": "Main"}]}
+EVERY_CONTRACT = {HEALTH, "resource_usage"}
+"""Plugins that judge without a section of their own."""
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -59,18 +79,19 @@ def test_health_is_the_plugin_that_demands_nothing() -> None:
 
 
 def test_every_section_of_a_contract_has_a_plugin() -> None:
-    sections = set(Contract.model_fields) - HEADER
+    sections = set(Contract.model_fields) - HEADER - set(OF_OTHERS)
     assert sections == set(SECTIONS), (
         "Contract has a section that no plugin is known to judge: write the plugin, list the "
         "section in SECTIONS, and add cases to tests/data/verdicts"
     )
-    assert {plugin for plugin, _, _ in SECTIONS.values()} == {plugin.name for plugin in PLUGINS}
+    judging = {plugin for plugin, _, _ in SECTIONS.values()}
+    assert judging | EVERY_CONTRACT == {plugin.name for plugin in PLUGINS}
 
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_the_plugin_reads_its_section(section: str) -> None:
     plugin, value, fields = SECTIONS[section]
-    verdict = evaluate(trace(**fields), contract(**{section: value}))
+    verdict = evaluate(trace(**fields), contract(resources=RESOURCES, **{section: value}))
     failing = {result.plugin for result in verdict.plugins if result.passed is False}
     assert failing == {plugin}
     # Without the section, or with it saying the opposite, the same trace fails nothing.
@@ -78,9 +99,22 @@ def test_the_plugin_reads_its_section(section: str) -> None:
     assert evaluate(trace(**fields), contract(**without)).outcome == "unchecked"
 
 
-@pytest.mark.parametrize("plugin", [plugin for plugin in PLUGINS if plugin.name != HEALTH])
+@pytest.mark.parametrize(
+    "plugin", [plugin for plugin in PLUGINS if plugin.name not in EVERY_CONTRACT]
+)
 def test_a_plugin_without_its_section_has_nothing_to_judge(plugin: Plugin) -> None:
     others = {
         section: value for section, (name, value, _) in SECTIONS.items() if name != plugin.name
     }
-    assert plugin.prepare(contract(**others)) is None
+    assert plugin.prepare(contract(resources=RESOURCES, **others)) is None
+
+
+def test_a_plugin_that_only_informs_never_scores() -> None:
+    everything = {section: value for section, (_, value, _) in SECTIONS.items()}
+    used = trace(
+        duration_ms=10**9, cost_usd=1e6, tokens={"input": 10**12}, generations=[{"cost_usd": 1e6}]
+    )
+    verdict = evaluate(used, contract(resources=RESOURCES, **everything))
+    usage = next(result for result in verdict.plugins if result.plugin == "resource_usage")
+    assert {check.outcome for check in usage.checks} == {"info"}
+    assert usage.score is None

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark_assets.adapters.contract_files import dump_contract, parse_contract
+from benchmark_assets.adapters.harness_files import load_harnesses
 from benchmark_assets.model.verdict import Verdict
-from benchmark_assets.scoring.evaluate import evaluate
-from tests.scoring.build import contract, trace
-from tests.scoring.values import json_values, texts, tool_calls
+from benchmark_assets.scoring.evaluate import ContractJudge, evaluate
+from benchmark_assets.scoring.evidence import Evidence
+from benchmark_assets.scoring.plugins import PLUGINS
+from tests.scoring.build import HEADER, contract, trace
+from tests.scoring.values import (
+    CONTENTS,
+    HOSTILE,
+    PATHS,
+    harness_calls,
+    json_values,
+    texts,
+    tool_calls,
+)
 
+HARNESSES = load_harnesses().profiles
 NAMES = ["look", "book", "pay", "cancel_all"]
+TOOLS = {profile.name: [tool for tool in profile.tools if "*" not in tool] for profile in HARNESSES}
 STRICT = {"id": 1, "a": {"any": True}}
 
 calls = tool_calls(NAMES)
@@ -78,6 +93,54 @@ EVERYTHING: dict[str, Any] = {
         "scope": "conversation",
     },
     "ends_with": ["stop"],
+    "skills": {"required": ["binding"], "optional": ["page_*"]},
+    "knowledge": ["docs/**", "*.md", "[a-"],
+    "unrelated_reads": "fail",
+    "resources": {
+        "api": [{"name": "hrdb"}],
+        "javaservice": [{"name": "Mailer"}],
+        "db": [{"name": "hrdb"}],
+        "design_tokens": [{"name": "Main"}],
+        "page": [
+            {
+                "name": "Main",
+                "variable": [{"name": "svcA"}, {"name": "own", "path": "/abs/own.json"}],
+                "widget": [{"name": "tblA"}],
+                "javascript": [{"name": "onShow"}],
+            }
+        ],
+    },
+    "input_context": [
+        {"resource": "api.hrdb.getVacation", "terms": ["a", "id"]},
+        {"resource": "db.hrdb"},
+        {"resource": "page.Main.variable.svcA"},
+        {"resource": "page.Main.widget"},
+    ],
+    "output": [
+        {"resource": resource, "operation": operation, "match": match}
+        for resource in (
+            "page.Main",
+            "javaservice.Mailer",
+            "page.Main.variable.svcA",
+            "page.Main.variable.own",
+            "page.Main.variable",
+            "page.Main.widget.tblA.q",
+            "page.Main.javascript",
+        )
+        for operation, match in (
+            ("CREATE", {"operation": "list", "a.b": {"regex": "a"}}),
+            ("UPDATE", ["list", 1, None, {"approx": 10}, {"a": 1}]),
+            ("DELETE", {}),
+        )
+    ],
+    "budget": {
+        "max_steps": 1,
+        "max_tool_calls": 2,
+        "max_tokens": 3,
+        "max_cost_usd": 0.5,
+        "max_duration_s": 1,
+        "max_retries": 0,
+    },
 }
 
 
@@ -110,8 +173,63 @@ def test_no_trace_makes_a_plugin_raise(
     fields["final_answer"] = answer if isinstance(answer, str) else repr(answer)
     snapshot, demanding = trace(**fields), contract(**EVERYTHING)
     verdict = evaluate(snapshot, demanding)
-    assert [result.error for result in verdict.plugins] == [None] * 4
+    assert [result.error for result in verdict.plugins] == [None] * len(PLUGINS)
     assert evaluate(snapshot, demanding) == verdict
+
+
+@pytest.mark.parametrize("harness", TOOLS)
+@given(data=st.data(), root=json_values() | st.just("/work/shop"))
+def test_no_call_of_a_harness_makes_a_plugin_raise(
+    harness: str, data: st.DataObject, root: Any
+) -> None:
+    found = data.draw(harness_calls([*TOOLS[harness], "zap"]))
+    snapshot = trace(tool_calls=found, metadata={"cwd": root, "project_root": root})
+    verdict = evaluate(snapshot, contract(harness=harness, **EVERYTHING), HARNESSES)
+    assert [result.error for result in verdict.plugins] == [None] * len(PLUGINS)
+    assert msgspec.json.decode(msgspec.json.encode(verdict), type=Verdict) == verdict
+
+
+stated = st.lists(
+    st.fixed_dictionaries(
+        {
+            "path": st.sampled_from([*PATHS, *(v for v in HOSTILE if isinstance(v, str))]),
+            "operation": st.sampled_from(["read", "create", "update", "write", "delete", "move"]),
+        },
+        optional={
+            "status": st.sampled_from(["ok", "error"]),
+            "call": st.integers(-2, 5),
+            "moved_to": st.sampled_from(PATHS),
+            "content": st.sampled_from(CONTENTS) | texts,
+            "edits": st.lists(st.fixed_dictionaries({"old": texts, "new": texts}), max_size=2),
+        },
+    ),
+    max_size=6,
+)
+
+
+@given(calls, stated)
+def test_nothing_that_a_trace_states_makes_a_plugin_raise(found: list[Any], files: Any) -> None:
+    loads = [{"name": "binding", "call": 9}, {"name": "charts", "call": -1, "status": "error"}]
+    snapshot = trace(tool_calls=found, files=files, skills=loads)
+    verdict = evaluate(snapshot, contract(**EVERYTHING), HARNESSES)
+    assert [result.error for result in verdict.plugins] == [None] * len(PLUGINS)
+    wheres = [check.where for result in verdict.plugins for check in result.checks]
+    assert all(0 <= w.call < len(found) for w in wheres if w is not None and w.call is not None)
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:20])
+def test_no_hostile_argument_makes_a_plugin_raise(value: Any) -> None:
+    keys = ("path", "file_path", "files", "content", "skill", "skill_name", "command", "edits")
+    forms = (value, dict.fromkeys(keys, value), [value], {key: [value] for key in keys})
+    for harness, tools in TOOLS.items():
+        judge = ContractJudge(contract(harness=harness, **EVERYTHING))
+        for form in forms:
+            made = [
+                {"name": tool, "arguments": form, "result": value, "status": "ok"} for tool in tools
+            ]
+            verdict = judge.evaluate(Evidence(trace(tool_calls=made), HARNESSES))
+            assert [result.error for result in verdict.plugins] == [None] * len(PLUGINS)
+            assert msgspec.json.decode(msgspec.json.encode(verdict), type=Verdict) == verdict
 
 
 @given(calls, ends, call_rules, st.integers(0), json_values())
@@ -158,6 +276,203 @@ def test_a_forbidden_call_always_fails(
     verdict = evaluate(trace(tool_calls=inserted(found, call, place), **end), demanding)
     assert verdict.outcome == "unresolved"
     assert ("tool_calls", "forbidden: delete_*", "failed") in outcomes(verdict)
+
+
+# What harness tools do, under the sections that look at it.
+
+DEMANDS: dict[str, Any] = {
+    "harness": "app-builder",
+    **{key: EVERYTHING[key] for key in ("skills", "resources", "output")},
+    "knowledge": ["docs/**"],
+    "input_context": [
+        {"resource": "api.hrdb.getVacation", "terms": ["dataset="]},
+        {"resource": "page.Main.variable.svcA"},
+        {"resource": "page.Main.widget"},
+    ],
+}
+sane_calls = harness_calls(TOOLS["app-builder"], sane=True)
+roots = st.sampled_from([{}, {"project_root": "/work/shop"}])
+
+
+def scored(verdict: Verdict, *plugins: str) -> list[tuple[str, str, str]]:
+    return [c for c in outcomes(verdict) if c[0] in plugins and c[2] != "info"]
+
+
+@given(
+    sane_calls,
+    roots,
+    st.integers(0),
+    st.sampled_from(["notes.txt", "src/main/webapp/pages/Main/x.html", "../a", "/etc/hosts", "~/x"])
+    | texts.map("notes/{}.txt".format),
+)
+def test_an_unrelated_read_never_changes_an_outcome_under_report(
+    found: list[Any], root: dict[str, Any], place: int, path: str
+) -> None:
+    read = {"name": "read_files", "arguments": {"paths": [path]}, "result": "-", "status": "ok"}
+    before, after = (
+        evaluate(trace(tool_calls=some, metadata=root), contract(**DEMANDS), HARNESSES)
+        for some in (found, inserted(found, read, place))
+    )
+    assert after.outcome == before.outcome
+    judging = ("skills_loaded", "input_context", "output")
+    assert scored(after, *judging) == scored(before, *judging)
+
+
+@given(
+    sane_calls,
+    roots,
+    st.integers(0),
+    st.sampled_from(["create_file", "write_file", "edit_file", "delete_file"]),
+    st.sampled_from(["ok", None]),
+)
+def test_another_change_always_fails(
+    found: list[Any], root: dict[str, Any], place: int, tool: str, status: str | None
+) -> None:
+    change = {"name": tool, "arguments": {"path": "other.txt", "content": "x"}, "status": status}
+    calls = inserted(found, change, place)
+    verdict = evaluate(trace(tool_calls=calls, metadata=root), contract(**DEMANDS), HARNESSES)
+    assert verdict.outcome == "unresolved"
+    assert ("output", "unrelated change: other.txt", "failed") in outcomes(verdict)
+
+
+@given(sane_calls, st.integers(0), st.sampled_from(["ok", "error", None]))
+def test_a_forbidden_call_always_fails_beside_any_other_demand(
+    found: list[Any], place: int, status: str | None
+) -> None:
+    call = {"name": "delete_file", "arguments": {"path": PATHS[0]}, "status": status}
+    demanding = contract(**DEMANDS, tools={"forbidden": ["delete_*"]})
+    verdict = evaluate(trace(tool_calls=inserted(found, call, place)), demanding, HARNESSES)
+    assert verdict.outcome == "unresolved"
+    assert ("tool_calls", "forbidden: delete_*", "failed") in outcomes(verdict)
+
+
+@given(sane_calls)
+def test_calls_that_failed_change_and_read_nothing(found: list[Any]) -> None:
+    failed = [{**call, "status": "error"} for call in found]
+    verdict = evaluate(trace(tool_calls=failed), contract(**DEMANDS), HARNESSES)
+    changed = [c for c in outcomes(verdict) if c[1].split(":")[0] in ("CREATE", "UPDATE", "DELETE")]
+    assert {outcome for _, _, outcome in changed} == {"failed"}
+    assert ("output", "no unrelated changes", "passed") in outcomes(verdict)
+    assert ("input_context", "read: api.hrdb", "failed") in outcomes(verdict)
+    assert ("skills_loaded", "required: binding", "failed") in outcomes(verdict)
+
+
+AT = "2026-01-31T12:00:00Z"
+generations = st.lists(
+    st.fixed_dictionaries(
+        {"started_at": st.just(AT), "ended_at": st.just(AT)},
+        optional={
+            "model": st.sampled_from(["m1", "m2"]),
+            "tokens": st.fixed_dictionaries({"input": st.integers(0, 9)}),
+            "cost_usd": st.floats(0, 1),
+        },
+    ),
+    max_size=4,
+)
+error_spans = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(["chat", "search"]), "started_at": st.just(AT)},
+        optional={"message": texts, "kind": st.just("GENERATION")},
+    ),
+    max_size=4,
+)
+
+
+@given(sane_calls, generations, error_spans, st.randoms(use_true_random=False))
+def test_the_order_of_spans_of_equal_times_never_matters(
+    found: list[Any], made: list[Any], failed: list[Any], random: Any
+) -> None:
+    demanding = contract(**DEMANDS, budget={"max_steps": 2, "max_tool_calls": 3})
+    orders = []
+    for _ in range(2):
+        snapshot = trace(tool_calls=found, generations=made, error_spans=failed)
+        verdict = evaluate(snapshot, demanding, HARNESSES)
+        orders.append((verdict.outcome, verdict.score, outcomes(verdict)))
+        made, failed = random.sample(made, len(made)), random.sample(failed, len(failed))
+    assert orders[0] == orders[1]
+
+
+# Contracts as they are written.
+
+names = st.sampled_from(["hrdb", "a b", "x.y", "Straße", 'q"q', "1.10", "no", "2026-01-31", "{}"])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from([0.5, 1e300]) | texts,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["p", "q.r", "no"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@st.composite
+def contracts(draw: st.DrawFn) -> dict[str, Any]:
+    """Contract data with any of the sections, whose references resolve."""
+    page, part = draw(names), draw(st.sampled_from(["variable", "widget", "javascript"]))
+    inside, kind, whole = (
+        draw(names),
+        draw(st.sampled_from(["api", "javaservice", "db"])),
+        draw(names),
+    )
+    optional_path = st.fixed_dictionaries({}, optional={"path": names.map("p/{}.json".format)})
+    resources = {
+        kind: [{"name": whole, **draw(optional_path)}],
+        "page": [{"name": page, part: [{"name": inside, **draw(optional_path)}]}],
+    }
+    references = st.sampled_from(
+        [
+            f"{kind}.{quoted(whole)}",
+            f"{kind}.{quoted(whole)}.qualifier",
+            f"page.{quoted(page)}",
+            f"page.{quoted(page)}.{part}",
+            f"page.{quoted(page)}.{part}.{quoted(inside)}.{quoted(inside)}",
+        ]
+    )
+    some = st.lists(names, max_size=2)
+    optional = {
+        "skills": st.fixed_dictionaries({}, optional={"required": some, "optional": some}),
+        "knowledge": some,
+        "input_context": st.lists(
+            st.fixed_dictionaries({"resource": references}, optional={"terms": some}), max_size=2
+        ),
+        "output": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "resource": references,
+                    "operation": st.sampled_from(["CREATE", "UPDATE", "DELETE"]),
+                },
+                optional={"match": st.lists(values, max_size=2) | st.dictionaries(names, values)},
+            ),
+            max_size=2,
+        ),
+        "tools": st.fixed_dictionaries(
+            {}, optional={"required": some, "optional": some, "require_success": st.booleans()}
+        ),
+        "budget": st.fixed_dictionaries(
+            {"max_tokens": st.integers(0, 10**12)},
+            optional={"max_cost_usd": st.floats(0, 1e9), "max_duration_s": st.integers(0, 9)},
+        ),
+        "harness": names,
+        "plugins": st.dictionaries(names, values, max_size=2),
+        "trace_health": st.sampled_from([{}, {"recovered_errors": "allow"}]),
+    }
+    sections = draw(st.fixed_dictionaries({}, optional=optional))
+    return {"resources": resources, **sections}
+
+
+@given(contracts())
+def test_a_contract_that_is_written_is_read_again(sections: dict[str, Any]) -> None:
+    wanted = contract(**sections)
+    assert parse_contract(dump_contract({**HEADER, **sections}).encode(), "c.yaml", "x") == wanted
+    # What is kept of a contract leads back to it, too.
+    kept = wanted.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    again = parse_contract(dump_contract(kept).encode(), "c.yaml", "x")
+    assert again == wanted
+    assert again.content_hash == wanted.content_hash
 
 
 @given(calls, ends, st.integers(0))

@@ -1,7 +1,8 @@
 """Verdicts, case by case: every YAML file under `tests/data/verdicts` is a test of its own.
 
 A case holds `why` (what it shows), `contract` and `trace` (header and identity are filled in)
-and `expected`:
+and `expected`. What calls do is told by the harness profiles that come with the package, unless
+the trace states its `skills` and `files` itself. Under `expected`:
 
 - `outcome`, and where they matter `score`, `reason` (null: none; else a part of it) and
   `plugins` (the names, in order);
@@ -19,19 +20,36 @@ import msgspec
 import pytest
 import yaml
 
+from benchmark_assets.adapters.harness_files import load_harnesses
 from benchmark_assets.model.contract import (
+    EMPTY_SECTIONS,
+    Budget,
     CallRule,
+    Contract,
     Final,
+    InputDemand,
+    OutputDemand,
+    SkillPolicy,
     ToolPolicy,
     TraceHealth,
     Trajectory,
 )
 from benchmark_assets.model.matchers import MATCHERS
+from benchmark_assets.model.resources import (
+    CONVENTIONS,
+    PAGE_PARTS,
+    TYPES,
+    Page,
+    Resource,
+    Resources,
+    Target,
+)
 from benchmark_assets.model.section import Section
 from benchmark_assets.model.verdict import OUTCOMES, Check, Verdict
 from benchmark_assets.scoring.evaluate import evaluate
 from benchmark_assets.scoring.plugins import PLUGINS
 from tests.scoring.build import contract, trace
+from tests.scoring.test_plugins import HEADER
 
 FOLDER = Path(__file__).parents[1] / "data" / "verdicts"
 PATHS = sorted(FOLDER.rglob("*.yaml"))
@@ -47,8 +65,11 @@ def read(path: Path) -> dict[str, Any]:
 CASES = {path.relative_to(FOLDER).with_suffix("").as_posix(): read(path) for path in PATHS}
 
 
+HARNESSES = load_harnesses().profiles
+
+
 def judge(case: dict[str, Any]) -> Verdict:
-    return evaluate(trace(**case["trace"]), contract(**case["contract"]))
+    return evaluate(trace(**case["trace"]), contract(**case["contract"]), HARNESSES)
 
 
 def compare(wanted: dict[str, Any], check: Check) -> None:
@@ -101,6 +122,22 @@ def test_what_did_not_pass_says_expected_observed_and_why(name: str) -> None:
         assert verdict.reason is None
 
 
+def test_a_change_says_that_the_trace_cannot_tell_only_where_it_cannot() -> None:
+    done = [
+        (check.observed or "").split(" by ")
+        for case in CASES.values()
+        for result in judge(case).plugins
+        for check in result.checks
+        if result.plugin == "output" and check.name.split(":")[0] in EFFECTS
+        if check.outcome == "passed"
+    ]
+    unsure = [" or " in what for what, _ in done]
+    assert [how.endswith("the trace cannot tell which, either is accepted") for _, how in done] == (
+        unsure
+    )
+    assert {True, False} == set(unsure)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_verdict_survives_being_stored(name: str) -> None:
     verdict = judge(CASES[name])
@@ -110,34 +147,66 @@ def test_a_verdict_survives_being_stored(name: str) -> None:
 # Every rule has a case that passes and one that does not, so that no rule is untested.
 
 RULES = [
+    ("skills_loaded", "required:"),
+    ("skills_loaded", "no extra skills", "extra:"),
+    ("input_context", "read:"),
+    ("input_context", "name:"),
+    ("input_context", "qualifier:"),
+    ("input_context", "term:"),
+    ("input_context", "no unrelated reads", "unrelated read:"),
     ("tool_calls", "required:"),
     ("tool_calls", "forbidden:"),
+    ("tool_calls", "no calls"),
     ("trajectory", "path"),
     ("trajectory", "call:"),
     ("trajectory", "no other writes"),
     ("trajectory", "no other calls"),
+    ("output", "CREATE:"),
+    ("output", "UPDATE:"),
+    ("output", "DELETE:"),
+    ("output", "match:"),
+    ("output", "qualifier:"),
+    ("output", "no unrelated changes", "unrelated change:"),
     ("final_output", "contains:"),
     ("final_output", "not contains:"),
     ("final_output", "schema"),
+    ("budget", "steps"),
+    ("budget", "tool calls"),
+    ("budget", "tokens"),
+    ("budget", "cost"),
+    ("budget", "duration"),
+    ("budget", "retries"),
     ("trace_health", "ended"),
     ("trace_health", "no error state"),
     ("trace_health", "no failed calls"),
+    ("trace_health", "no error spans"),
+    ("trace_health", "build:"),
 ]
+"""Plugin and how the names of a rule's checks begin; some are called otherwise when they fail."""
+
+EFFECTS = ("CREATE", "UPDATE", "DELETE")
+UNSCORED = {"resource_usage"}
+"""Plugins that only inform."""
 
 
-def outcomes_of(plugin: str, rule: str) -> set[str]:
-    """Outcomes that the cases expect of a rule."""
-    return {
-        check["outcome"]
+def expected_checks() -> list[tuple[dict[str, Any], str, dict[str, Any]]]:
+    """(case, plugin, expected check) over all cases."""
+    return [
+        (case, plugin, check)
         for case in CASES.values()
-        for check in case["expected"].get("checks", {}).get(plugin, ())
-        if check["name"].startswith(rule)
+        for plugin, checks in case["expected"].get("checks", {}).items()
+        for check in checks
+    ]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=": ".join)
+def test_every_rule_has_a_case_that_passes_and_one_that_fails(rule: tuple[str, ...]) -> None:
+    outcomes = {
+        check["outcome"]
+        for _, plugin, check in expected_checks()
+        if plugin == rule[0] and check["name"].startswith(rule[1:])
     }
-
-
-@pytest.mark.parametrize(("plugin", "rule"), RULES)
-def test_every_rule_has_a_case_that_passes_and_one_that_fails(plugin: str, rule: str) -> None:
-    assert {"passed", "failed"} <= outcomes_of(plugin, rule)
+    assert {"passed", "failed"} <= outcomes
 
 
 def test_every_check_there_is_belongs_to_a_rule_with_cases() -> None:
@@ -148,20 +217,49 @@ def test_every_check_there_is_belongs_to_a_rule_with_cases() -> None:
         for check in result.scored
     }
     for plugin, name in scored:
-        assert any(name.startswith(rule) for other, rule in RULES if other == plugin), name
-    assert {plugin for plugin, _ in RULES} == {plugin.name for plugin in PLUGINS}
+        assert any(name.startswith(rule[1:]) for rule in RULES if rule[0] == plugin), name
+    assert {rule[0] for rule in RULES} | UNSCORED == {plugin.name for plugin in PLUGINS}
+    assert not {plugin for plugin, _ in scored} & UNSCORED
 
 
-def by_setting(section: str, key: str, default: str) -> set[tuple[str, str]]:
-    """(setting of `trajectory` or of its calls, expected outcome) over all cases."""
+def by_convention(section: str, kind: str) -> set[str]:
+    """Expected outcomes of what a section says of resources that are where convention puts them."""
     found = set()
-    for case in CASES.values():
-        trajectory = case["contract"].get("trajectory")
-        parts = [] if trajectory is None else [trajectory]
-        if section == "calls":
-            parts = [rule for part in parts for rule in part.get("calls", ())]
-        found |= {(part.get(key, default), case["expected"]["outcome"]) for part in parts}
+    for case, plugin, check in expected_checks():
+        if plugin != section or check["name"].split(":")[0] not in {"read", *EFFECTS}:
+            continue
+        judged = contract(**case["contract"])
+        for demand in getattr(judged, section):
+            target = judged.target(demand)
+            if target.kind == kind and check["name"].endswith(f": {target.label}"):
+                found |= {check["outcome"]} if conventional(judged, target) else set()
     return found
+
+
+def conventional(judged: Contract, target: Target) -> bool:
+    """Whether no explicit path of the contract leads to what a reference means."""
+    assert judged.resources is not None
+    pages = judged.resources.page
+    parts = [part for page in pages for key in PAGE_PARTS for part in getattr(page, key)]
+    whole = [resource for kind in TYPES for resource in getattr(judged.resources, kind)]
+    return not any(resource.path in target.paths for resource in (*whole, *parts))
+
+
+@pytest.mark.parametrize("section", ["input_context", "output"])
+@pytest.mark.parametrize("kind", CONVENTIONS)
+def test_every_path_convention_has_a_case_that_passes_and_one_that_fails(
+    section: str, kind: str
+) -> None:
+    assert {"passed", "failed"} <= by_convention(section, kind)
+
+
+def parts_at(data: Any, section: str) -> list[Any]:
+    """What stands at a place of a contract such as `trajectory.calls`; "" is the contract."""
+    found = [data]
+    for key in filter(None, section.split(".")):
+        found = [part[key] for part in found if isinstance(part, dict) and key in part]
+        found = [item for part in found for item in (part if isinstance(part, list) else [part])]
+    return [part for part in found if isinstance(part, dict)]
 
 
 @pytest.mark.parametrize(
@@ -169,28 +267,72 @@ def by_setting(section: str, key: str, default: str) -> set[tuple[str, str]]:
     [
         ("trajectory", "order", "none", ["exact", "in_order", "any_order"]),
         ("trajectory", "extra", "allow", ["allow", "reads_only", "forbid"]),
-        ("calls", "args_mode", "subset", ["exact", "subset", "keys"]),
+        ("trajectory.calls", "args_mode", "subset", ["exact", "subset", "keys"]),
+        ("final", "scope", "answer", ["answer", "conversation"]),
+        ("tools", "require_success", True, [True, False]),
+        ("trace_health", "recovered_errors", "fail", ["allow", "fail"]),
+        ("output", "operation", None, ["CREATE", "UPDATE", "DELETE"]),
+        ("", "unrelated_reads", "report", ["report", "fail"]),
     ],
 )
 def test_every_setting_has_a_case_that_passes_and_one_that_fails(
-    section: str, key: str, default: str, values: list[str]
+    section: str, key: str, default: Any, values: list[Any]
 ) -> None:
-    found = by_setting(section, key, default)
+    found = {
+        (part.get(key, default), case["expected"]["outcome"])
+        for case in CASES.values()
+        for part in parts_at(case["contract"], section)
+    }
     for value in values:
         assert {(value, "resolved"), (value, "unresolved")} <= found
 
 
-@pytest.mark.parametrize("model", [ToolPolicy, Trajectory, CallRule, Final, TraceHealth])
-def test_every_key_of_a_section_has_a_case(model: type[Section]) -> None:
-    def keys(value: Any) -> set[str]:
-        if isinstance(value, list):
-            return {key for item in value for key in keys(item)}
-        if not isinstance(value, dict):
-            return set()
-        return {*value, *(key for item in value.values() for key in keys(item))}
+@pytest.mark.parametrize("section", EMPTY_SECTIONS)
+def test_every_section_that_is_there_and_empty_has_a_case_that_passes_and_one_that_fails(
+    section: str,
+) -> None:
+    outcomes = {
+        case["expected"]["outcome"]
+        for case in CASES.values()
+        if section in case["contract"] and not case["contract"][section]
+    }
+    assert {"resolved", "unresolved"} <= outcomes
 
-    used = keys([case["contract"] for case in CASES.values()])
+
+SECTIONS: list[type[Section]] = [
+    SkillPolicy,
+    Resource,
+    Resources,
+    Page,
+    InputDemand,
+    OutputDemand,
+    ToolPolicy,
+    Trajectory,
+    CallRule,
+    Final,
+    Budget,
+    TraceHealth,
+]
+
+
+@pytest.mark.parametrize("model", SECTIONS)
+def test_every_key_of_a_section_has_a_case(model: type[Section]) -> None:
+    used = keys_in([case["contract"] for case in CASES.values()])
     assert {field.alias or name for name, field in model.model_fields.items()} <= used
+
+
+def test_every_key_of_a_contract_that_is_judged_has_a_case() -> None:
+    used = {key for case in CASES.values() for key in case["contract"]}
+    assert set(Contract.model_fields) - HEADER <= used
+
+
+def keys_in(value: Any) -> set[str]:
+    """All keys of JSON data, at any depth."""
+    if isinstance(value, list):
+        return {key for item in value for key in keys_in(item)}
+    if not isinstance(value, dict):
+        return set()
+    return {*value, *(key for item in value.values() for key in keys_in(item))}
 
 
 @pytest.mark.parametrize("matcher", MATCHERS)

@@ -56,15 +56,18 @@ def name_call(call: ToolCall, index: int) -> str:
 
 
 def name_calls(evidence: Evidence, indices: Iterable[int]) -> str:
-    """Several calls, each as `name_call` gives it."""
+    """Several calls, each as `name_call` gives it; indices that no call has are left out.
+
+    A trace that states its files itself may state any.
+    """
     calls = evidence.trace.tool_calls
-    return ", ".join(name_call(calls[index], index) for index in indices)
+    return ", ".join(name_call(calls[i], i) for i in indices if 0 <= i < len(calls))
 
 
 def at_index(evidence: Evidence, index: int | None) -> Where | None:
-    """The place of the call with an index; None without one."""
+    """The place of the call with an index; None without one, and where no call has it."""
     calls = evidence.trace.tool_calls
-    return at(calls[index], index) if index is not None and index < len(calls) else None
+    return at(calls[index], index) if index is not None and 0 <= index < len(calls) else None
 
 
 def unknown_harness(evidence: Evidence, activity: Activity, recorded: bool) -> Check | None:

@@ -3,23 +3,41 @@
 What was done to a resource is the net effect of the whole trace (`scoring/changes`). `match` is
 verified on the call that changed the resource: on the last such call that says anything about
 it, so that a right value overwritten by a wrong one fails, and all of it on that one call. Its
-arguments and the content it left count, as far as the trace shows them.
+arguments and the content it left count, as far as the trace shows them; a content that a later
+call wrote over does not, nor what the call wrote to other files. Where any element of a kind is
+meant and the trace shows which ones were changed as demanded, those alone are looked at.
 
-A change is *unrelated* if no entry of the section is about it. Calls that may have changed files
-unseen, such as shell scripts, are listed: nothing can be said for or against them.
+A change is *unrelated* if no entry of the section is about it, or if it also created, altered or
+removed another element of a JSON file than those of the entries. Calls that may have changed
+files unseen, such as shell scripts, are listed: nothing can be said for or against them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from benchmark_assets.model.contract import Contract, Operation, OutputDemand
 from benchmark_assets.model.resources import Target
 from benchmark_assets.model.trace import FileEvent
 from benchmark_assets.model.verdict import Check
 from benchmark_assets.scoring.activity import Activity
-from benchmark_assets.scoring.changes import Change, NetEffect, concerns, follow, net_effect
-from benchmark_assets.scoring.content import Evidenced, evidence_for, parsed, with_json_read
+from benchmark_assets.scoring.changes import (
+    Change,
+    NetEffect,
+    changed_elements,
+    concerns,
+    element_texts,
+    follow,
+    net_effect,
+)
+from benchmark_assets.scoring.content import (
+    Evidenced,
+    document_of,
+    evidence_for,
+    occurs,
+    with_json_read,
+)
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import show
 from benchmark_assets.scoring.paths import PathMap
@@ -34,6 +52,7 @@ from benchmark_assets.scoring.plugins.base import (
     unknown_harness,
 )
 
+_OWN_RECORD = "the trace's own record of files"
 _DONE = {"CREATE": "created", "UPDATE": "updated", "DELETE": "deleted"}
 
 
@@ -56,7 +75,7 @@ def _prepare(contract: Contract) -> Judge | None:
             check = _done(evidence, activity, paths, demand, target, effect)
             yield check
             if demand.match:
-                yield _matched(evidence, demand, target, effect, check)
+                yield _matched(evidence, demand, target, effect, changes, check)
             for text in target.qualifiers:
                 yield mentioned(evidence, f"qualifier: {target.label}: {text}", text)
         yield from _unrelated(evidence, [target for _, target in demands], changes)
@@ -111,7 +130,7 @@ def _in_words(possible: frozenset[Operation]) -> str:
 
 def _calls(evidence: Evidence, changes: Sequence[Change]) -> str:
     calls = dict.fromkeys(change.call for change in changes if change.call is not None)
-    return name_calls(evidence, calls) or "the trace's own record of files"
+    return name_calls(evidence, calls) or _OWN_RECORD
 
 
 def _failed_attempts(activity: Activity, paths: PathMap, target: Target) -> list[FileEvent]:
@@ -133,20 +152,26 @@ def _attempted(
 ) -> str:
     if attempts:
         calls = dict.fromkeys(event.call for event in attempts if event.call is not None)
-        return f"only attempts that failed: {name_calls(evidence, calls)}"
+        return f"only attempts that failed: {name_calls(evidence, calls) or _OWN_RECORD}"
     near = [path for wanted in target.paths for path in paths.nearly(wanted)]
     if near:
         return f"another file that ends like it was seen: {', '.join(near)}"
     changed = [e for e in activity.files if e.operation != "read" and e.status != "error"]
-    text = "no such change" if changed else "no file was changed"
-    return f"{text} was seen" if activity.opaque or activity.unknown else text
+    if activity.opaque or activity.unknown:
+        return "no such change was seen" if changed else "no change of a file was seen"
+    return "no such change" if changed else "no file was changed"
 
 
 # Evidence.
 
 
 def _matched(
-    evidence: Evidence, demand: OutputDemand, target: Target, effect: NetEffect, done: Check
+    evidence: Evidence,
+    demand: OutputDemand,
+    target: Target,
+    effect: NetEffect,
+    changes: Sequence[Change],
+    done: Check,
 ) -> Check:
     name = f"match: {target.label}"
     wanted = show(demand.match if isinstance(demand.match, dict) else list(demand.match))
@@ -154,40 +179,93 @@ def _matched(
         return Check(
             name=name, outcome="skipped", expected=wanted, observed="no such change to look at"
         )
-    element = target.name if target.shares_file else None
-    found = Evidenced("silent", "nothing of it is there")
+    found, last, overwritten = Evidenced("silent", "nothing of it is there"), None, False
     for change in reversed(effect.changes):
-        said = evidence_for(demand.match, _documents(evidence, demand, change), element)
+        documents = _documents(evidence, demand, change, changes, overwritten)
+        said = _said(demand, target, effect, documents)
         if said.finding == "fits":
             return Check(name=name, outcome="passed", where=at_index(evidence, change.call))
-        if said.finding == "differs" or found.finding == "silent":
+        if said.finding == "differs" or last is None:
             found, last = said, change
         if said.finding == "differs":
             break
+        overwritten = overwritten or change.after is not None
     return Check(
         name=name,
         outcome="failed",
         expected=f"{wanted} in one call's arguments or content",
         observed=found.detail,
         reason=f"{target.label}: {found.detail}",
-        where=at_index(evidence, last.call),
+        where=None if last is None else at_index(evidence, last.call),
     )
 
 
-def _documents(evidence: Evidence, demand: OutputDemand, change: Change) -> list[object]:
-    """What one call shows: its arguments, what it wrote, the content it left (or removed)."""
-    documents: list[object] = []
-    calls = evidence.trace.tool_calls
+_BEST = ("silent", "differs", "fits")
+
+
+def _said(
+    demand: OutputDemand, target: Target, effect: NetEffect, documents: _Documents
+) -> Evidenced:
+    """What one call says: of an element, or of any of those that were changed as demanded."""
+    everything = [*documents.arguments, *documents.contents]
+    if target.name is not None or effect.names is None:
+        name = target.name if target.shares_file else None
+        return evidence_for(demand.match, everything, name)
+    said = [
+        evidence_for(demand.match, everything, name)
+        for name in sorted(effect.names.get(demand.operation, ()))
+    ]
+    said.append(evidence_for(demand.match, documents.beside, None))
+    return max(said, key=lambda one: _BEST.index(one.finding))
+
+
+@dataclass(frozen=True)
+class _Documents:
+    """What one call shows of one change.
+
+    Attributes:
+        arguments: The call's arguments, without what belongs to other files.
+        beside: The arguments without what belongs to any file.
+        contents: What it wrote and the content it left; of a deletion, what it removed.
+    """
+
+    arguments: tuple[object, ...]
+    beside: tuple[object, ...]
+    contents: tuple[object, ...]
+
+
+def _documents(
+    evidence: Evidence,
+    demand: OutputDemand,
+    change: Change,
+    changes: Sequence[Change],
+    overwritten: bool,
+) -> _Documents:
+    """What one call shows; of contents that a later call wrote over, nothing."""
     gone = demand.operation == "DELETE"
-    if change.call is not None and change.call < len(calls):
-        without = frozenset() if gone else frozenset(change.replaced)
-        documents.append(with_json_read(calls[change.call].arguments, without))
-    texts = [*change.replaced, change.before] if gone else [*change.written, change.after]
-    for text in texts:
-        if text is not None:
-            value = parsed(text)
-            documents.append(text if value is None else value)
-    return documents
+    own = {*change.written, *change.replaced}
+    # Of a call that changes several files, each content is evidence for its own file alone.
+    foreign = {
+        text
+        for other in changes
+        if other.call == change.call and other.path != change.path
+        for text in (*other.written, *other.replaced)
+    } - own
+    if overwritten and not gone:
+        without, contents = foreign | own, ()
+    else:
+        without = foreign if gone else foreign | set(change.replaced)
+        texts = [*change.replaced, change.before] if gone else [*change.written, change.after]
+        contents = tuple(document_of(text) for text in texts if text is not None)
+    calls = evidence.trace.tool_calls
+    if change.call is None or not 0 <= change.call < len(calls):
+        return _Documents((), (), contents)
+    arguments = calls[change.call].arguments
+    return _Documents(
+        (with_json_read(arguments, frozenset(without)),),
+        (with_json_read(arguments, frozenset(foreign | own)),),
+        contents,
+    )
 
 
 # What else happened.
@@ -198,7 +276,7 @@ def _unrelated(
 ) -> Iterator[Check]:
     unrelated: dict[str, list[Change]] = {}
     for change in changes:
-        if not any(_about(target, change) for target in targets):
+        if not _related(targets, change):
             unrelated.setdefault(change.declared or change.path, []).append(change)
     for path, found in unrelated.items():
         shared = any(found[0].declared in target.paths for target in targets)
@@ -215,10 +293,27 @@ def _unrelated(
         yield Check(name="no unrelated changes", outcome="passed")
 
 
-def _about(target: Target, change: Change) -> bool:
-    if change.declared not in target.paths:
+def _related(targets: Sequence[Target], change: Change) -> bool:
+    """Whether all that a change did is what some targets are about."""
+    own = [target for target in targets if change.declared in target.paths]
+    names = [target.name for target in own if target.shares_file and target.name is not None]
+    if len(names) < len(own):
+        return True  # The whole file, or any element of it.
+    changed = changed_elements(change)
+    if names and changed is not None and not changed:
+        return True  # The file was written with what was in it.
+    if not any(concerns(change, name) for name in names):
         return False
-    return not target.shares_file or target.name is None or concerns(change, target.name)
+    # One call may have changed other elements beside those that were to be changed. An element
+    # that holds or names one of them may have been changed for its sake.
+    others = (changed or frozenset()) - set(names)
+    return not any(_is_apart(change, other, names) for other in others)
+
+
+def _is_apart(change: Change, element: str, names: Sequence[str]) -> bool:
+    """Whether an element is one of its own beside the named ones: an object without their names."""
+    texts = element_texts(change, element)
+    return bool(texts) and not any(occurs(name, text) for name in names for text in texts)
 
 
 def _unseen(evidence: Evidence, activity: Activity) -> Iterator[Check]:

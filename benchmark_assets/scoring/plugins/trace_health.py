@@ -9,7 +9,8 @@ where it happened, and not again for what wraps it.
 
 Where a java service is among the outputs, the project must have been built after the last
 change to the service, and the last build must have passed. The service's files are those of its
-resource and all under `services/{name}/`.
+resource and all under `services/{name}/`. A command line that changes them and builds is taken
+for having built last.
 """
 
 from __future__ import annotations
@@ -159,10 +160,16 @@ def _built(contract: Contract, evidence: Evidence, service: Target) -> Check:
         return msgspec.structs.replace(unknown, name=name)
     changed = _last_change(activity, service)
     builds = [build for build in activity.builds if build.kind == "build"]
-    after = [build for build in builds if changed is None or build.call > changed]
+    after = [build for build in builds if changed is None or build.call >= changed]
     last = after[-1] if after else builds[-1] if builds else None
     if after and after[-1].status == "ok":
-        return Check(name=name, outcome="passed", where=at_index(evidence, after[-1].call))
+        in_one = "changed and built by one call, which is taken for having built last"
+        return Check(
+            name=name,
+            outcome="passed",
+            observed=in_one if after[-1].call == changed else None,
+            where=at_index(evidence, after[-1].call),
+        )
     if after and after[-1].status is None:
         reason = "the trace does not show whether the last build passed"
         outcome: CheckOutcome = "error"
