@@ -157,7 +157,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
 }
 _MAY_HAVE: dict[str, tuple[str, ...]] = {
     "load_skill": ("failed", "succeeded"),
-    "read": ("content", "failed", "succeeded", "missing"),
+    "read": ("content", "part", "failed", "succeeded", "missing"),
     "create": ("content", "failed", "succeeded", "missing"),
     "update": ("content", "old", "everywhere", "failed", "succeeded", "missing"),
     "write": ("content", "failed", "succeeded", "missing", "created", "updated"),
@@ -184,6 +184,8 @@ class Effect(Section):
             was put in. Of a `read`: where in the *result* the whole file stands. Of several
             files, the content at the same position belongs to each; of several contents for
             one file, all, joined by newlines.
+        part: Of a `read`: places in the arguments that say which part of the file is read;
+            where any of them is there, what was read is not the whole content.
         old: Of an `update`: where the text that `content` replaced stands.
         everywhere: Of an `update`: where it says that all occurrences were replaced.
         name: Of `load_skill`: the skill's name.
@@ -203,6 +205,7 @@ class Effect(Section):
     path: Places = ()
     to: Places = ()
     content: Places = ()
+    part: Places = ()
     old: Places = ()
     everywhere: Places = ()
     name: Places = ()

@@ -343,11 +343,14 @@ def _written(
     if kind == "read" and not single:
         # One text for several files belongs to none of them alone.
         contents = [found for found in contents if found.position]
+    parts = [found for place in effect.part for found in found_at(call.arguments, place)]
     olds = first_at(call.arguments, effect.old, str)
     everywhere = first_at(call.arguments, effect.everywhere)
 
     def of_file(at: Position) -> dict[str, Any]:
         own = [found for found in contents if belongs(found.position, at)]
+        if kind == "read" and any(belongs(found.position, at) for found in parts):
+            return {"text": _joined(found.value for found in own)}
         if kind != "update":
             return {"content": _joined(found.value for found in own)}
         edits = tuple(

@@ -91,6 +91,8 @@ def follow(events: Iterable[FileEvent], paths: PathMap) -> list[Change]:
             change = _change(event, path, exists, paths, there.get(key), contents.get(key))
             if path == event.moved_to:
                 change = _moved(change, contents.pop(_key(event.path, paths), None))
+            if exists and change.before is not None and change.before == change.after:
+                continue  # Written as it was: nothing changed.
             changes.append(change)
             there[key] = exists
             if path != event.path or event.operation != "move":

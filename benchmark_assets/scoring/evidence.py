@@ -14,6 +14,7 @@ from typing import Any
 from benchmark_assets.model.harness import HarnessProfile
 from benchmark_assets.model.trace import ToolCall, TraceSnapshot
 from benchmark_assets.scoring.activity import Activity, interpret
+from benchmark_assets.scoring.content import occurs
 
 
 class Evidence:
@@ -42,9 +43,16 @@ class Evidence:
             self._activities[harness] = interpret(self.trace, self.profiles, harness)
         return self._activities[harness]
 
-    def mention(self, text: str) -> int | None:
-        """Index of the first call in whose arguments or result a text occurs; None if in none."""
-        return next((index for index, said in enumerate(self._texts) if text in said), None)
+    def mention(self, text: str, *, whole: bool = False) -> int | None:
+        """Index of the first call in whose arguments or result a text occurs; None if in none.
+
+        Args:
+            text: Looked for as it is; case matters.
+            whole: Whether nothing of a longer name may adjoin it.
+        """
+        holds = occurs if whole else str.__contains__
+        pairs = ((text, said) if whole else (said, text) for said in self._texts)
+        return next((index for index, pair in enumerate(pairs) if holds(*pair)), None)
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:

@@ -84,19 +84,29 @@ class PathMap:
         seen: All paths of the trace; they decide where the workspace is, if `roots` is empty.
         roots: Where the workspace is, as the trace's metadata say; relative paths are relative
             to the first.
+        reads: Paths that were only read. One that neither ends like a declared path nor lies
+            in a folder of the name that a declared path begins with does not tell where the
+            workspace is: reading something else must not change what was done.
     """
 
     def __init__(
-        self, declared: Iterable[str], seen: Iterable[str], roots: Iterable[str] = ()
+        self,
+        declared: Iterable[str],
+        seen: Iterable[str],
+        roots: Iterable[str] = (),
+        reads: Iterable[str] = (),
     ) -> None:
         self._declared: dict[str, str] = {}
         for path in declared:
             self._declared.setdefault(normal_path(path), path)
-        self._seen = tuple(dict.fromkeys(map(normal_path, seen)))
+        evidence = dict.fromkeys(map(normal_path, seen))
+        read = dict.fromkeys(map(normal_path, reads))
+        self._seen = tuple(evidence | read)
         self._known = tuple(dict.fromkeys(map(normal_path, roots)))
         relative = {path for path in self._declared if not is_absolute(path)}
-        self._inferred = () if self._known else _infer_roots(self._seen, relative.__contains__)
-        self._folder = _named_root(self._seen, self._known, relative.__contains__)
+        evidence |= {path: None for path in read if _tells(path, relative)}
+        self._inferred = () if self._known else _infer_roots([*evidence], relative.__contains__)
+        self._folder = _named_root([*evidence], self._known, relative.__contains__)
         self._of_globs: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._owner = self._claims()
 
@@ -262,6 +272,14 @@ def _infer_roots(seen: Sequence[str], fits: Callable[[str], bool]) -> tuple[str,
         # Unlike `shop/src/a.js` and `/work/shop/src/b.js`, they name two folders.
         roots = [max(roots, key=lambda root: root[0])]
     return tuple(path for _, path in roots)
+
+
+def _tells(path: str, declared: Collection[str]) -> bool:
+    """Whether a path has to do with declared ones: ends like one, or has its first folder."""
+    tops = {wanted.split("/")[0] for wanted in declared if "/" in wanted}
+    return not tops.isdisjoint(path.split("/")) or any(
+        f"/{path}".endswith(f"/{wanted}") for wanted in declared
+    )
 
 
 def _named_root(

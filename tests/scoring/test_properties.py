@@ -124,7 +124,7 @@ EVERYTHING: dict[str, Any] = {
             "page.Main.variable.svcA",
             "page.Main.variable.own",
             "page.Main.variable",
-            "page.Main.widget.tblA.q",
+            "page.Main.widget.tblA.qualifier",
             "page.Main.javascript",
         )
         for operation, match in (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.model.verdict import Check, Where
-from benchmark_assets.scoring.activity import Activity
+from benchmark_assets.scoring.activity import Activity, effects_of
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import show
 from benchmark_assets.scoring.paths import PathMap
@@ -78,9 +78,12 @@ def unknown_harness(evidence: Evidence, activity: Activity, recorded: bool) -> C
         activity: What was made of it.
         recorded: Whether the trace itself states what the plugin looks at.
     """
-    if activity.harness is not None or recorded or not evidence.trace.tool_calls:
+    calls = evidence.trace.tool_calls
+    # A profile that was named and knows none of the tools says as little as none.
+    known = [p for p in evidence.profiles if p.name == activity.harness]
+    if recorded or not calls or any(effects_of(p, call.name) for p in known for call in calls):
         return None
-    tools = ", ".join(sorted({call.name for call in evidence.trace.tool_calls}))
+    tools = ", ".join(sorted({call.name for call in calls}))
     return Check(
         name="harness",
         outcome="error",
@@ -98,9 +101,9 @@ def declared_paths(contract: Contract) -> list[str]:
     return list(dict.fromkeys(path for target in targets for path in target.paths))
 
 
-def mentioned(evidence: Evidence, name: str, text: str) -> Check:
-    """Whether a text occurs in some tool call's arguments or result."""
-    index = evidence.mention(text)
+def mentioned(evidence: Evidence, name: str, text: str, *, whole: bool = False) -> Check:
+    """Whether a text occurs in some tool call's arguments or result; `whole`: as a word."""
+    index = evidence.mention(text, whole=whole)
     if index is not None:
         return Check(name=name, outcome="passed", where=at_index(evidence, index))
     return Check(
@@ -113,6 +116,13 @@ def mentioned(evidence: Evidence, name: str, text: str) -> Check:
 
 
 def path_map(activity: Activity, declared: Iterable[str]) -> PathMap:
-    """Tells which declared path a path of the trace is; all its paths show where its root is."""
-    seen = (path for event in activity.files for path in (event.path, event.moved_to))
-    return PathMap(declared, (path for path in seen if path is not None), activity.roots)
+    """Tells which declared path a path of the trace is; its paths show where its root is."""
+    changed = [
+        path
+        for event in activity.files
+        if event.operation != "read"
+        for path in (event.path, event.moved_to)
+        if path is not None
+    ]
+    read = [event.path for event in activity.files if event.operation == "read"]
+    return PathMap(declared, changed, activity.roots, read)

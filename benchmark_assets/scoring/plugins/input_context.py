@@ -52,7 +52,8 @@ def _prepare(contract: Contract) -> Judge | None:
             named = [target.name] if target.shares_file and target.name is not None else []
             for kind, texts in (("name", named), ("qualifier", target.qualifiers), ("term", terms)):
                 for text in texts:
-                    yield mentioned(evidence, f"{kind}: {target.label}: {text}", text)
+                    check = f"{kind}: {target.label}: {text}"
+                    yield mentioned(evidence, check, text, whole=kind == "name")
         yield from _unrelated(contract, evidence, paths, reads)
 
     return judge
