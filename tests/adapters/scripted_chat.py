@@ -106,7 +106,7 @@ class BareClient(BaseChatClient[Any]):
         )
 
     async def _updates(self, id_: str, reply: Reply) -> AsyncIterator[ChatResponseUpdate]:
-        def update(*contents: Content, finish: str | None = None) -> ChatResponseUpdate:
+        def update(*contents: Content, finish: Any = None) -> ChatResponseUpdate:
             return ChatResponseUpdate(
                 contents=list(contents),
                 role="assistant",
