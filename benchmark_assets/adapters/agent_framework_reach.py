@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -141,7 +141,7 @@ def _referred(thing: object) -> Iterator[object]:
     """What `thing` refers to, as far as it is followed."""
     if isinstance(thing, Workflow):
         yield from thing.get_executors_list()
-    elif isinstance(thing, Mapping):
+    elif isinstance(thing, dict):
         yield from list(thing.values())
     elif isinstance(thing, _CONTAINERS):
         yield from list(thing)

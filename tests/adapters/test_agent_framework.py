@@ -213,6 +213,18 @@ class TestShapesOfWorkflows:
         assert truth(record) == {"sub": [(35, "stop"), (66, "stop")]}
         assert record.executors == ("sub",) == record.traced
 
+    def test_a_nested_workflows_answer_is_its_own_whoever_made_it_inside(self) -> None:
+        @executor(id="tail")
+        async def tail(
+            message: AgentExecutorResponse, ctx: WorkflowContext[Any, AgentExecutorResponse]
+        ) -> None:
+            await ctx.yield_output(message)
+
+        s1 = AgentExecutor(agent("s1", Reply()))
+        inner = WorkflowBuilder(start_executor=s1, output_from=[tail]).add_edge(s1, tail).build()
+        record = recorded(_alone(WorkflowExecutor(inner, id="sub")))
+        assert ledger(record) == {"sub": [(35, "stop")]} == truth(record)
+
     def test_an_agent_that_two_executors_share_is_told_apart_by_the_running_one(self) -> None:
         shared = agent("shared", Reply(), Reply(input=31, output=6, finish="length"))
         x1, x2 = AgentExecutor(shared, id="x1"), AgentExecutor(shared, id="x2")
@@ -694,7 +706,8 @@ class TestFindingWhatCallsModels:
 
         @executor(id="second")
         async def second(message: str, ctx: WorkflowContext[Any, str]) -> None:
-            await ctx.yield_output((await GLOBAL.run(message)).text)
+            answers = [GLOBAL.run(text) for text in [message]]
+            await ctx.yield_output((await answers[0]).text)
 
         record = recorded(WorkflowBuilder(start_executor=first).add_edge(first, second).build())
         assert truth(record) == {"first": [(10, "stop")], "second": [(10, "stop")]}
@@ -704,6 +717,30 @@ class TestFindingWhatCallsModels:
         record = recorded(_alone(Direct(scripted("c", CUT))))
         assert truth(record) == {"direct": [(110, "length")]}
         assert record.traced == ("direct",)
+
+    def test_a_retry_inside_a_clients_own_middleware(self) -> None:
+        client = scripted("c", Reply(output=10, finish="content_filter"), CUT)
+        client.chat_middleware.append(Retry())
+        record = recorded(_alone(Direct(client)))
+        assert truth(record) == {"direct": [(40, "content_filter"), (110, "length")]}
+
+    def test_usage_that_only_a_streams_final_response_has(self) -> None:
+        class Late(BareClient):
+            def _inner_get_response(self, **kwargs: Any) -> Any:
+                stream = super()._inner_get_response(**kwargs)
+
+                def with_usage(response: ChatResponse[Any]) -> ChatResponse[Any]:
+                    response.usage_details = UsageDetails(input_token_count=8)
+                    return response
+
+                return stream.with_result_hook(with_usage)
+
+        class LateClient(ChatMiddlewareLayer[Any], Late):
+            pass
+
+        late = Agent(client=scripted("a", Reply(**SILENT), kind=LateClient), name="a")
+        record = recorded(_alone(AgentExecutor(late)))
+        assert truth(record) == {"a": [(8, "stop")]}
 
     def test_a_call_that_passes_two_listeners_is_one_turn(self) -> None:
         client = scripted("c", Reply(input=80, output=10, finish="content_filter"), Reply(), CUT)
@@ -769,6 +806,28 @@ class TestFindingWhatCallsModels:
         a = agent("a", Reply(tool="guarded", finish="tool_calls"), tools=[guarded])
         record = recorded(_alone(AgentExecutor(a)))
         assert ledger(record) == {"a": [(35, "tool_calls")]} == truth(record)
+
+    def test_a_run_that_goes_on_with_an_answer_has_a_record_of_its_own(self) -> None:
+        guarded = tool(lambda: "done", name="guarded", approval_mode="always_require")
+        calls = [Reply(tool="guarded", finish="tool_calls"), CUT]
+        with watch(_alone(AgentExecutor(agent("a", *calls, tools=[guarded])))) as watched:
+
+            async def both() -> None:
+                events = await follow(watched)
+                (asked,) = (event for event in events if event.type == "request_info")
+                answer = asked.data.to_function_approval_response(approved=True)
+                await follow(watched, None, responses={asked.request_id: answer})
+
+            asyncio.run(both())
+        assert ledger(watched.record) == {"a": [(110, "length")]} == truth(watched.record)
+
+    def test_a_client_without_telemetry_is_seen(self) -> None:
+        class Plain(ChatMiddlewareLayer[Any], BareClient):
+            pass
+
+        plain = Agent(client=scripted("a", CUT, kind=Plain), name="a")
+        record = recorded(_alone(AgentExecutor(plain)))
+        assert ledger(record) == {"a": [(110, "length")]} == truth(record)
 
     def test_a_response_that_is_sent_on_and_given_out_counts_once(self) -> None:
         class Both(Executor):
@@ -899,6 +958,18 @@ class TestLeavingNoTrace:
         with watch(inner), watch(_alone(WorkflowExecutor(inner, id="sub"))) as outer:
             asyncio.run(follow(outer))
         assert truth(outer.record) == {"sub": [(35, "stop")]}
+
+    def test_a_watched_run_inside_a_watched_run_counts_for_both(self) -> None:
+        inner = watch(_alone(AgentExecutor(agent("s1", Reply()))))
+
+        @executor(id="starter")
+        async def starter(message: str, ctx: WorkflowContext[Any, str]) -> None:
+            await follow(inner, message)
+            await ctx.yield_output("done")
+
+        outer = recorded(_alone(starter))
+        assert truth(outer) == {"starter": [(35, "stop")]}
+        assert truth(inner.record) == {"s1": [(35, "stop")]}
 
     def test_the_record_stays_and_nothing_runs_after_the_end(self) -> None:
         with watch(_alone(AgentExecutor(agent("a", Reply())))) as watched:
