@@ -37,6 +37,13 @@ SUFFIXES = (".yaml", ".yml")
 _LISTED_IDS = 10
 
 _DERIVED = ("id", "name", "group", "applies_to")
+
+
+def _entry(place: str) -> str:
+    """An entry of the registry as it is written."""
+    return "{name: NAME, path: PATH}" if place == "file" else "{name: NAME}"
+
+
 _CURES = {
     "workflow": "add `workflow: …`, the use case",
     "contract_version": 'add `contract_version: "1"`',
@@ -53,8 +60,8 @@ _CURES = {
         key: cure
         for place in (*TYPES, *(f"page[].{part}" for part in PAGE_PARTS))
         for key, cure in (
-            (f"resources.{place}", "write [{name: NAME}]"),
-            (f"resources.{place}[]", "write {name: NAME}"),
+            (f"resources.{place}", f"write [{_entry(place)}]"),
+            (f"resources.{place}[]", f"write {_entry(place)}"),
             (f"resources.{place}[].name", "add `name: …`, what the platform calls it"),
         )
     },

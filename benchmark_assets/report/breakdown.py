@@ -10,7 +10,7 @@ word, not by colour alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -68,6 +68,8 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
 
 _HEAD = 10
 _MARK = 11
+INFORMATION = 6
+"""Most lines of information that a plugin prints; the rest is counted."""
 _DETAIL = 21
 
 
@@ -195,8 +197,12 @@ def print_breakdown(verification: Verification, console: Console, *, full: bool 
     for result in verification.verdict.plugins:
         console.print()
         print_prose(console, _plugin_line(result))
-        for check in result.checks:
+        shown = result.checks if full else _without_long_lists(result.checks)
+        for check in shown:
             _print_check(check, console, full=full)
+        if len(shown) < len(result.checks):
+            more = len(result.checks) - len(shown)
+            print_prose(console, f"… and {more} more with --verbose", indent=_MARK, style="dim")
     console.print()
     if verification.absent:
         absent = join_words(list(map(printable, verification.absent)))
@@ -204,6 +210,13 @@ def print_breakdown(verification: Verification, console: Console, *, full: bool 
     for note in verification.notes:
         print_prose(console, printable(note), indent=6, label=Text("Note: ", "yellow"))
     print_prose(console, _conclusion(verification))
+
+
+def _without_long_lists(checks: Sequence[Check]) -> Sequence[Check]:
+    """The checks, of a long list of information only its beginning."""
+    informing = [check for check in checks if check.outcome == "info"]
+    beyond = {id(check) for check in informing[INFORMATION:]}
+    return [check for check in checks if id(check) not in beyond]
 
 
 def _header(verification: Verification, *, full: bool) -> Iterator[tuple[str, str | Text]]:

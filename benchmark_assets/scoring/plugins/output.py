@@ -78,7 +78,7 @@ def _prepare(contract: Contract) -> Judge | None:
                 yield _matched(evidence, demand, target, effect, changes, check)
             for text in target.qualifiers:
                 yield mentioned(evidence, f"qualifier: {target.label}: {text}", text)
-        yield from _unrelated(evidence, [target for _, target in demands], changes)
+        yield from _unrelated(evidence, paths, [target for _, target in demands], changes)
         yield from _unseen(evidence, activity)
 
     return judge
@@ -272,12 +272,13 @@ def _documents(
 
 
 def _unrelated(
-    evidence: Evidence, targets: Sequence[Target], changes: Sequence[Change]
+    evidence: Evidence, paths: PathMap, targets: Sequence[Target], changes: Sequence[Change]
 ) -> Iterator[Check]:
     unrelated: dict[str, list[Change]] = {}
     for change in changes:
         if not _related(targets, change):
-            unrelated.setdefault(change.declared or change.path, []).append(change)
+            path = change.declared or paths.relative(change.path) or change.path
+            unrelated.setdefault(path, []).append(change)
     for path, found in unrelated.items():
         shared = any(found[0].declared in target.paths for target in targets)
         what = "something else in it" if shared else "it"
