@@ -47,7 +47,7 @@ def test_every_command_is_documented(command: str) -> None:
 
 def test_every_format_is_documented_and_no_other() -> None:
     text = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
-    table = text.split("\n## Formats\n")[1].split("\n\n")[1]
+    table = text.split("\n## Formats\n\n")[1].split("\n\n")[0]
     documented = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
     assert sorted(documented) == sorted(known.name for known in FORMATS)
 
