@@ -236,7 +236,8 @@ def _is_there(change: Change, text: str, name: str) -> bool | None:
     is_json = change.path.lower().endswith(".json")
     data = parsed(text) if is_json else None
     if data is not None:
-        return is_named(data, name)
+        # A name may be written with escapes; without any, one that is not in the text is not there.
+        return (name in text or "\\" in text) and is_named(data, name)
     if occurs(name, text):
         return True
     return None if is_json and text.strip() else False
