@@ -37,7 +37,8 @@ from benchmark_assets.scoring.paths import is_absolute, normal_path
 class ShellEvent:
     """One file that a command reads or changes; see `FileEvent`.
 
-    `text`: what was added to the file's end. `sure`: it succeeded if the line did. `last`: it did not if the line did not.
+    `text`: what was added to the file's end. `sure`: it succeeded if the line did. `last`: it did
+    not if the line did not.
     """
 
     operation: FileOperation
@@ -570,9 +571,11 @@ class _Doer:
         self.unseen_read = False
         self.moved = False
         self.current = _Simple()
+        self._moved_unsurely: tuple[int, ...] | None = None
 
     def run(self, command: _Simple) -> None:
         """Note what one simple command does."""
+        self._leave_chain(command)
         self.current = command
         for end in range(1, len(command.scope) + 1):  # A group begins where the line is then.
             self._directories.setdefault(
@@ -586,6 +589,16 @@ class _Doer:
             self._redirected(redirect, output)
         if words and not self._known_to_profile(words):
             self._do(words, body)
+
+    def _leave_chain(self, following: _Simple) -> None:
+        """After `cd sub && make;` the rest is run wherever the line was if the `cd` failed."""
+        scope, last = self._moved_unsurely, self.current
+        if scope is None or following.scope[: len(scope)] != scope:
+            return
+        in_chain = last.after == "&&" if last.scope == scope else following.scope != scope
+        if not in_chain:
+            self._directories[scope] = None
+            self._moved_unsurely = None
 
     @property
     def directory(self) -> str | None:
@@ -601,6 +614,7 @@ class _Doer:
         """Go on in a directory, or, for None, in one that is not known."""
         self._directories[self.current.scope] = directory
         self.moved = self.moved or not self.current.scope
+        self._moved_unsurely = None if self.current.sure else self.current.scope
 
     def _do(self, words: list[_Word], body: str | None) -> None:
         name = (words[0].text or "").rsplit("/", 1)[-1]
