@@ -14,7 +14,8 @@ them. A count diverges if it is off by strictly more than 2 % of the truth *and*
 very short calls from being a divergence. A turn of unknown usage makes the truth a lower bound:
 falling short of it is certain, exceeding it is not, and is then not held against the ledger.
 Zeros throughout are no measurement, since any call takes tokens in: clients that stream
-without asking for usage report them.
+without asking for usage report them. Nor is a turn that counts all its tokens as input split
+into input and output; only its total is compared.
 
 **Calls**, where the ledger counts them, are compared exactly; failed ones may be counted or not.
 
@@ -237,7 +238,8 @@ def _reason(outcome: FidelityOutcome, judged: Sequence[ExecutorFidelity]) -> str
     wrong = [item for item in judged if item.severity not in ("none", "inapplicable")]
     rank = ("critical", "warning", "unchecked")
     listed = [item.verdict for word in rank for item in wrong if item.severity == word]
-    return count_verdicts(listed) or "no executor called a model"
+    counted = count_verdicts(listed) or "no executor called a model"
+    return f"nothing was compared: {counted}" if outcome == "PENDING" else counted
 
 
 # One executor.
@@ -388,9 +390,18 @@ def _counts(sides: Sides, *, none_made: bool) -> Iterator[_Count]:
         reported = reported or 0
     yield _Count("total", reported, 0 if none_made else add(used), None in used)
     for name in _COMPONENTS:
-        parts = [getattr(turn.usage, name) if _used(turn.usage) else None for turn in sides.turns]
+        parts = [_part(turn.usage, name) for turn in sides.turns]
         ledger = add(getattr(entry.usage, name, None) for entry in sides.entries)
         yield _Count(name, ledger, add(parts), None in parts)
+
+
+def _part(usage: Usage | None, name: str) -> int | None:
+    """One component of a turn's usage, if it was measured."""
+    if usage is None or not _used(usage):
+        return None
+    split = bool(usage.output) or usage.input is None or total_tokens(usage) != usage.input
+    count: int | None = getattr(usage, name)
+    return count if split or name not in ("input", "output") else None
 
 
 def _calls(sides: Sides) -> _Calls | None:
