@@ -168,9 +168,14 @@ class ExecutorFidelity(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def reason(self) -> str | None:
         """What is wrong, in words; None if nothing is."""
-        reasons = [c.reason for c in self.checks if c.outcome in ("failed", "error") and c.reason]
-        if not reasons and self.severity != "none":
-            reasons = [c.reason for c in self.checks if c.outcome == "skipped" and c.reason][:1]
+        if self.severity == "none":
+            return None
+        diverges = self.severity in ("critical", "warning")
+        wanted = ("failed", "error") if diverges else ("skipped",)
+        reasons = [c.reason for c in self.checks if c.outcome in wanted and c.reason]
+        if not diverges:
+            # The first says why it was not compared, the others what could not be.
+            del reasons[1:]
         return "; ".join(reasons) or None
 
 
