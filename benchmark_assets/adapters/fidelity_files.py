@@ -148,8 +148,8 @@ class _Reader:
     def count(self, parent: dict[str, Any], key: str, path: str) -> int | None:
         """A member that is a whole number from 0."""
         value = parent.get(key)
-        if value is None:
-            return None
+        if value is None or (type(value) is int and 0 <= value <= LARGEST):
+            return value
         whole = isinstance(value, int | float) and not isinstance(value, bool)
         if not whole or not 0 <= value <= LARGEST or int(value) != value:
             self.wrong(_join(path, key), value, "a whole number from 0")
@@ -161,8 +161,8 @@ class _Reader:
     ) -> str | None:
         """A member that is one of a few words, whatever its case."""
         value = self.text(parent, key, path)
-        if value is None:
-            return None
+        if value is None or value in words:
+            return value
         meant = {word.casefold(): word for word in words}.get(value.casefold())
         if meant is None:
             cure = did_you_mean(value, words)
@@ -222,7 +222,7 @@ def _error(reader: _Reader, parent: dict[str, Any], path: str) -> str | None:
     found = reader.object(parent, "error", path) or {}
     place = _join(path, "error")
     message, kind = reader.text(found, "message", place), reader.text(found, "type", place)
-    return message or kind or "failed"
+    return message if message is not None else kind if kind is not None else "failed"
 
 
 def _usage(reader: _Reader, parent: dict[str, Any], path: str) -> Usage | None:

@@ -76,6 +76,8 @@ def differs(entries: Sequence[LedgerEntry], turns: Sequence[ModelTurn]) -> str |
     if not truth:
         return None
     reported = [entry.finish_reason for entry in entries]
+    if reported == truth:
+        return None
     final = reported[-1] if reported else None
     if meaning(final) != meaning(truth[-1]):
         said = "no finish reason" if final is None else f"'{final}'"
@@ -92,6 +94,8 @@ def hidden_interventions(
 
     One entry shows one turn; the last ones are taken to be shown, since entries report ends.
     """
+    if not any(meaning(turn.finish_reason) in INTERVENTIONS for turn in turns):
+        return []
     shown = Counter(meaning(entry.finish_reason) for entry in entries)
     hidden = []
     for turn in reversed(turns):

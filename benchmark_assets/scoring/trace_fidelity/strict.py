@@ -371,7 +371,7 @@ def _used(usage: Usage | None) -> bool:
     """Whether a turn's usage was measured: zeros throughout are what clients write who do not."""
     if usage is None:
         return False
-    return any((usage.input, usage.output, usage.total, usage.cached, usage.reasoning))
+    return bool(usage.total or usage.input or usage.output or usage.cached or usage.reasoning)
 
 
 def _total(usage: Usage | None) -> int | None:
@@ -383,25 +383,26 @@ _COMPONENTS = ("input", "output", "cached", "reasoning")
 
 def _counts(sides: Sides, *, none_made: bool) -> Iterator[_Count]:
     """The token counts of both sides, the total first."""
+    measured = [turn.usage if _used(turn.usage) else None for turn in sides.turns]
     reported = add(total_tokens(entry.usage) for entry in sides.entries)
-    used = [_total(turn.usage) for turn in sides.turns]
-    if any(count is not None for count in used):
+    used = [total_tokens(usage) for usage in measured]
+    if any(usage is not None for usage in measured):
         # What is not reported of calls that were measured is reported as nothing.
         reported = reported or 0
     yield _Count("total", reported, 0 if none_made else add(used), None in used)
     for name in _COMPONENTS:
-        parts = [_part(turn.usage, name) for turn in sides.turns]
         ledger = add(getattr(entry.usage, name, None) for entry in sides.entries)
+        parts = [None if usage is None else _part(usage, name) for usage in measured]
         yield _Count(name, ledger, add(parts), None in parts)
 
 
-def _part(usage: Usage | None, name: str) -> int | None:
-    """One component of a turn's usage, if it was measured."""
-    if usage is None or not _used(usage):
+def _part(usage: Usage, name: str) -> int | None:
+    """One component of a turn's usage; input and output only where the turn tells them apart."""
+    splits = usage.output or usage.input is None or total_tokens(usage) != usage.input
+    if not splits and name in ("input", "output"):
         return None
-    split = bool(usage.output) or usage.input is None or total_tokens(usage) != usage.input
     count: int | None = getattr(usage, name)
-    return count if split or name not in ("input", "output") else None
+    return count
 
 
 def _calls(sides: Sides) -> _Calls | None:
