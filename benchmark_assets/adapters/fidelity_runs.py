@@ -8,10 +8,12 @@ is one file however often it is made, and two processes that write at once canno
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.json as pj
 
 from benchmark_assets.adapters.parquet import read_table, to_parquet
 from benchmark_assets.adapters.store import Store
@@ -51,8 +53,12 @@ def store_fidelity_run(store: Store, run: FidelityRun) -> tuple[str, bool]:
         Its path, and whether it is a new one.
     """
     path = fidelity_run_path(run)
-    table = pa.Table.from_pylist([_cells(run)], schema=SCHEMA)
-    return path, store.write(path, to_parquet(table, {}))
+    # Arrow's own JSON reader, since its conversions from Python values load pandas.
+    table = pj.read_json(
+        io.BytesIO(canonical_json(_cells(run))),
+        parse_options=pj.ParseOptions(explicit_schema=SCHEMA, newlines_in_values=False),
+    )
+    return path, store.write(path, to_parquet(table.select(SCHEMA.names).cast(SCHEMA), {}))
 
 
 def read_fidelity_runs(store: Store) -> tuple[FidelityRun, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,19 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmark_assets.adapters.fidelity_files import workflow_trace_json
-from benchmark_assets.adapters.fidelity_runs import read_fidelity_runs
+from benchmark_assets.adapters.fidelity_runs import read_fidelity_runs, store_fidelity_run
 from benchmark_assets.adapters.store import Store
-from benchmark_assets.model.fidelity import LedgerEntry, ModelTurn, Usage, WorkflowRecord
+from benchmark_assets.model.fidelity import (
+    FidelityRun,
+    LedgerEntry,
+    ModelTurn,
+    Usage,
+    WorkflowRecord,
+)
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.scoring.trace_fidelity import FAMILIES, RULE_SETS
 from tests.bench import Result, bench, bench_process, tree
@@ -409,3 +418,39 @@ def test_families_are_listed() -> None:
     assert [item["name"] for item in listed] == [family.name for family in FAMILIES]
     assert listed[0]["presets"] == ["smoke", "standard", "audit-grade"]
     assert listed[0]["cost_tier"] == "free"
+
+
+rows = st.builds(
+    FidelityRun,
+    family=st.text(max_size=5),
+    cost_tier=st.just("free"),
+    preset=st.just("smoke"),
+    subject=st.text(max_size=8),
+    rules=st.just("strict"),
+    version=st.just("1"),
+    outcome=st.sampled_from(["PASS", "PENDING"]),
+    score=st.none() | st.floats(0, 1),
+    coverage=st.none() | st.floats(0, 1),
+    token_coverage=st.none() | st.floats(0, 1),
+    reason=st.none() | st.text(max_size=8) | st.just("2026-01-01"),
+    sha256=st.just("0" * 64),
+    truth_sha256=st.none(),
+)
+
+
+@given(rows)
+def test_any_row_is_read_back_as_it_was(row: FidelityRun) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(folder)
+        path, is_new = store_fidelity_run(store, row)
+        assert is_new
+        (found,) = read_fidelity_runs(store)
+        assert store_fidelity_run(store, found) == (path, False)
+    assert found.score == row.score
+    assert found.coverage == row.coverage
+    assert found.reason == storable(row.reason)
+    assert found.subject == storable(row.subject)
+
+
+def storable(text: str | None) -> str | None:
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode()

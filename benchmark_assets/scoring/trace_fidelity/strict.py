@@ -419,7 +419,7 @@ def _calls(sides: Sides) -> _Calls | None:
 
 def _checks(verdict: str, sides: Sides, found: _Comparison) -> Iterator[Check]:
     yield from _explain(verdict, sides, found)
-    if not sides.turns and verdict != "OverReport":
+    if verdict == "NoLedger" or (not sides.turns and verdict != "OverReport"):
         return
     yield from (_token_check(count) for count in found.counts if _is_shown(count))
     if found.calls is not None:
@@ -439,7 +439,7 @@ def _token_check(count: _Count) -> Check:
     name = "tokens" if count.name == "total" else f"{count.name} tokens"
     least = "at least " if count.least and count.used is not None else ""
     expected = (
-        f"{least}{tokens(count.used)} used; {REPORTED_PERCENT} % or {FLOOR_TOKENS} tokens off"
+        f"{least}{tokens(count.used)} used; up to {REPORTED_PERCENT} % or {FLOOR_TOKENS} tokens off"
     )
     observed = f"{tokens(count.reported)} reported"
     if count.reported is None or count.used is None:
