@@ -164,12 +164,13 @@ def _plugin_data(result: PluginResult) -> dict[str, Any]:
         "name": result.plugin,
         "passed": result.passed,
         "score": result.score,
-        "checks": [_check_data(check) for check in result.checks],
+        "checks": [check_data(check) for check in result.checks],
     }
     return data if result.error is None else {**data, "error": result.error}
 
 
-def _check_data(check: Check) -> dict[str, Any]:
+def check_data(check: Check) -> dict[str, Any]:
+    """A check with all its keys; null is unknown."""
     where = check.where
     return {
         "name": check.name,
@@ -199,7 +200,7 @@ def print_breakdown(verification: Verification, console: Console, *, full: bool 
         print_prose(console, _plugin_line(result))
         shown = result.checks if full else _without_long_lists(result.checks)
         for check in shown:
-            _print_check(check, console, full=full)
+            print_check(check, console, full=full)
         if len(shown) < len(result.checks):
             more = len(result.checks) - len(shown)
             print_prose(console, f"… and {more} more with --verbose", indent=_MARK, style="dim")
@@ -275,7 +276,8 @@ def _count(checks: Iterable[Check]) -> str:
     )
 
 
-def _print_check(check: Check, console: Console, *, full: bool) -> None:
+def print_check(check: Check, console: Console, *, full: bool) -> None:
+    """Print one check: a line if it passed and not all is asked for, else with its details."""
     word, style = _WORDS[check.outcome]
     quiet = check.outcome == "passed" and not full
     place = "" if check.where is None or not quiet else _place(check.where)
