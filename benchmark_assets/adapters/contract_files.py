@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from benchmark_assets.adapters.yaml_files import (
     Document,
@@ -30,13 +31,26 @@ from benchmark_assets.adapters.yaml_files import (
 )
 from benchmark_assets.model.contract import EMPTY_SECTIONS, AppliesTo, Contract
 from benchmark_assets.model.problem import InputError, Problem, did_you_mean
-from benchmark_assets.model.resources import PAGE_PARTS, TYPES, likely_misspelt
+from benchmark_assets.model.resources import (
+    PAGE_PARTS,
+    TYPES,
+    Resources,
+    likely_misspelt,
+    resolve,
+)
 
 SUFFIXES = (".yaml", ".yml")
 
 _LISTED_IDS = 10
 
 _DERIVED = ("id", "name", "group", "applies_to")
+
+
+def _entry(place: str) -> str:
+    """An entry of the registry as it is written."""
+    return "{name: NAME, path: PATH}" if place == "file" else "{name: NAME}"
+
+
 _CURES = {
     "workflow": "add `workflow: …`, the use case",
     "contract_version": 'add `contract_version: "1"`',
@@ -53,8 +67,8 @@ _CURES = {
         key: cure
         for place in (*TYPES, *(f"page[].{part}" for part in PAGE_PARTS))
         for key, cure in (
-            (f"resources.{place}", "write [{name: NAME}]"),
-            (f"resources.{place}[]", "write {name: NAME}"),
+            (f"resources.{place}", f"write [{_entry(place)}]"),
+            (f"resources.{place}[]", f"write {_entry(place)}"),
             (f"resources.{place}[].name", "add `name: …`, what the platform calls it"),
         )
     },
@@ -320,7 +334,11 @@ def _unknown_names(document: Document, contract: Contract, known: Known) -> Iter
 
 
 def _contract(document: Document, default_id: str) -> Contract:
-    problems = (*document.problems, *_misread_metadata(document))
+    problems = (
+        *document.problems,
+        *_misread_metadata(document),
+        *_lost_references(document),
+    )
     return validate(
         replace(document, problems=problems),
         Contract,
@@ -344,6 +362,31 @@ def _misread_metadata(document: Document) -> Iterator[Problem]:
                 f"metadata are compared as text, and YAML reads `{place.raw}` as {compared}",
                 f'quote it: {path[-1]}: "{place.raw}"',
             )
+
+
+def _lost_references(document: Document) -> Iterator[Problem]:
+    """References that lead nowhere, also where something else keeps the contract from loading.
+
+    The contract itself refuses them only once all its keys are right, and people should be told
+    of everything at once. What is wrong with the resources themselves is said of those.
+    """
+    written = document.data.get("resources")
+    try:
+        resources = None if written is None else Resources.model_validate(written)
+    except ValidationError:
+        return
+    for section in ("input_context", "output"):
+        entries = document.data.get(section)
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            reference = entry.get("resource") if isinstance(entry, dict) else None
+            if not isinstance(reference, str):
+                continue
+            try:
+                resolve(reference, resources)
+            except ValueError as error:
+                message, _, cure = str(error).partition("; ")
+                path = (section, index, "resource")
+                yield document.problem(path, message, cure or None)
 
 
 def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
@@ -408,10 +451,11 @@ def _misspelt_names(document: Document, contract: Contract) -> Iterator[Problem]
             target = contract.target(demand)
             near = likely_misspelt(target, contract.resources)
             if near is not None:
+                whole = target.kind == "page"
+                meant = target.label if whole else f"any {target.kind} of page {target.page}"
                 yield document.problem(
                     (section, index, "resource"),
-                    f"means any {target.kind} of page {target.page}, and the text "
-                    f"'{target.qualifiers[0]}' somewhere in the trace",
+                    f"means {meant}, and the text '{target.qualifiers[0]}' somewhere in the trace",
                     near,
                 )
 

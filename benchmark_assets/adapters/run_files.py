@@ -135,12 +135,19 @@ class MonthKeys(msgspec.Struct, frozen=True):
 def read_month_keys(store: Store, path: str) -> MonthKeys | None:
     """The keys in one month file's footer, or None if there is no file."""
     raw = store.footers.of(path)
-    return None if raw is None else _month_keys(raw)
+    return None if raw is None else _month_of(store, path, raw)
 
 
 def list_months(store: Store, folder: str = RUNS) -> dict[str, MonthKeys]:
     """What every month file below a folder says of itself, by path, sorted."""
-    return {path: _month_keys(raw) for path, raw in store.footers.below(folder).items()}
+    footers = store.footers.below(folder)
+    return {path: _month_of(store, path, raw) for path, raw in footers.items()}
+
+
+def _month_of(store: Store, path: str, raw: Mapping[str, bytes]) -> MonthKeys:
+    # A file that another version wrote may lack what this one needs.
+    with store.decoding(path):
+        return _month_keys(raw)
 
 
 def _month_keys(footer: Mapping[str, bytes]) -> MonthKeys:

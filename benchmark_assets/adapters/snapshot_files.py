@@ -296,14 +296,21 @@ def parse_footer(raw: Mapping[str, bytes]) -> SnapshotFooter:
 def read_partition_footer(store: Store, path: str) -> SnapshotFooter | None:
     """The footer of one partition's file, or None if there is no file."""
     raw = store.footers.of(path)
-    return None if raw is None else parse_footer(raw)
+    return None if raw is None else _footer(store, path, raw)
 
 
 def list_partitions(store: Store) -> dict[tuple[str, str], SnapshotFooter]:
     """All stored partitions by (date, model), sorted."""
-    footers = map(parse_footer, store.footers.below(SNAPSHOTS).values())
+    raw = store.footers.below(SNAPSHOTS)
+    footers = [_footer(store, path, item) for path, item in raw.items()]
     found = {(footer.date, footer.model): footer for footer in footers}
     return dict(sorted(found.items()))
+
+
+def _footer(store: Store, path: str, raw: Mapping[str, bytes]) -> SnapshotFooter:
+    # A file that another version wrote may lack what this one needs.
+    with store.decoding(path):
+        return parse_footer(raw)
 
 
 def read_snapshots(store: Store, date: str, model: str) -> list[SourcedSnapshot]:

@@ -86,6 +86,14 @@ CONDITIONAL = ("s3", "s3a")
 """Protocols on whose servers a put can be made to depend on what it replaces."""
 
 
+def _what_is_wrong(error: Exception) -> str:
+    """What an error while reading a file of ours says about the file, in one line."""
+    text = (str(error).splitlines() or [type(error).__name__])[0]
+    if isinstance(error, KeyError):
+        return f"was written by another version: {text} is missing"
+    return f"is damaged: {text}"
+
+
 class FileStat(NamedTuple):
     """A file as a listing shows it; `version` changes whenever the file is replaced."""
 
@@ -153,7 +161,7 @@ class Store:
             yield
         except (ValueError, KeyError, msgspec.MsgspecError, pa.ArrowException) as error:
             problem = Problem(
-                f"is damaged: {str(error).splitlines()[0]}",
+                _what_is_wrong(error),
                 file=str(self.path(relative)),
                 cure="remove it; the next run makes it again",
             )

@@ -6,6 +6,8 @@ be reviewed. Does not belong here: what is inferred (`scoring/infer_contract`).
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,10 @@ from benchmark_assets.scoring.routing import applies, describe
 
 SCHEMA = "contract.schema.json"
 
+_ID = re.compile(r"(?i)[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
+
+_HEAD = ("workflow", "contract_version", "id", "name", "harness")
+
 _COMMENTS = {
     "skills": "Those that loaded. Any other fails; move to `optional` what may load and need not.",
     "resources": "What was read and changed, by the names that paths and contents tell.",
@@ -52,6 +58,8 @@ def _text(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
 @click.command("generate-contract")
 @click.option(
     "--from-file",
+    "--snapshot",
+    "from_file",
     type=click.Path(path_type=Path),
     help="File that the trace is saved in, in any trace format.",
 )
@@ -67,6 +75,11 @@ def _text(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the contract to this file; default: print it.",
+)
+@click.option(
+    "--files",
+    is_flag=True,
+    help="Demand changed files that no path convention maps, too, by their paths.",
 )
 @click.option("--force", is_flag=True, help="Overwrite the file, if there is one.")
 @click.option("--id", "contract_id", callback=_text, help="The contract's id; default: its path.")
@@ -96,6 +109,7 @@ def command(
     contract_version: str,
     name: str | None,
     harness: str | None,
+    files: bool,
     format_name: str,
     config: Path | None,
     as_json: bool,
@@ -135,11 +149,12 @@ def command(
         contract_id=contract_id,
         name=name,
         harness=harness,
+        files=files,
     )
-    text = _written(inferred.contract, _header(trace, file, out))
+    text = _written(inferred.contract, _header(trace, file, out), trace.task)
     contract = parse_contract(text.encode(), str(out or "the contract"), _default_id(out))
     verdict, failing = forecast(workspace.rules.judge(contract), evidence)
-    warnings = [*inferred.warnings, *failing, *_not_routed(contract, trace)]
+    warnings = [*inferred.warnings, *failing, *_scope(contract, trace)]
     if out is not None:
         _write(out, text, force=force)
     if as_json:
@@ -160,7 +175,18 @@ def _default_id(out: Path | None) -> str:
     return "starter" if out is None else out.stem
 
 
-def _not_routed(contract: Contract, trace: TraceSnapshot) -> Iterator[str]:
+def _scope(contract: Contract, trace: TraceSnapshot) -> Iterator[str]:
+    """What is odd about the traces that the contract would judge."""
+    if contract.workflow == trace.origin.format:
+        yield (
+            f"every trace of this format has the workflow '{contract.workflow}': choose this "
+            "job's traces by `applies_to`, such as the task, or their prompt"
+        )
+    elif _ID.search(contract.workflow):
+        yield (
+            f"the workflow '{contract.workflow}' holds an id that no other trace may have: "
+            "choose traces by `applies_to`"
+        )
     if not applies(contract, trace):
         yield (
             f"the contract applies to {describe(contract.applies_to)}: `bench run` would not "
@@ -182,13 +208,21 @@ def _header(trace: TraceSnapshot, file: TraceFile, out: Path | None) -> Iterator
     yield f"SHA-256: {file.sha256}"
 
 
-def _written(contract: Mapping[str, Any], header: Iterable[str]) -> str:
+def _written(contract: Mapping[str, Any], header: Iterable[str], task: str | None) -> str:
     """The contract as YAML, with a comment above each section that needs a decision."""
-    blocks = ["".join(f"# {line}\n" for line in header)]
+    head = {key: value for key, value in contract.items() if key in _HEAD}
+    blocks = ["".join(f"# {line}\n" for line in header), dump_contract(head)]
+    if task is not None:
+        selection = json.dumps(task, ensure_ascii=False)
+        blocks.append(
+            "# It judges every trace of this workflow. To judge this task alone:\n"
+            f"# applies_to: {{task: {printable(selection)}}}\n"
+        )
     for key, value in contract.items():
-        comment = _COMMENTS.get(key)
-        if comment is not None:
-            blocks.append("".join(["\n", *(f"# {line}\n" for line in comment.splitlines())]))
+        if key in _HEAD:
+            continue
+        comment = _COMMENTS[key]
+        blocks.append("".join(["\n", *(f"# {line}\n" for line in comment.splitlines())]))
         blocks.append(dump_contract({key: value}))
     return "".join(blocks)
 

@@ -23,6 +23,7 @@ from benchmark_assets.model.problem import InputError, Problem
 COMMANDS: dict[str, tuple[str, str]] = {
     "agree": ("agree", "Compare verdicts with labels of the same traces."),
     "demo": ("demo", "Run the whole graph on embedded traces."),
+    "families": ("families", "List the kinds of fidelity comparisons."),
     "generate-contract": ("generate_contract", "Write a starter contract from one trace."),
     "import-tasks": ("import_tasks", "Write contracts from a benchmark's ground truth."),
     "init": ("init", "Set up the files of a new project."),
@@ -31,7 +32,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "normalize": ("normalize", "Show what trace files yield, as snapshots."),
     "schema": ("schema", "Print JSON Schemas for editors."),
     "run": ("run", "Bring everything up to date, print the leaderboard."),
+    "trace-fidelity": ("trace_fidelity", "Compare an agent's report with its model calls."),
     "verify": ("verify", "Judge one trace by one contract, check by check."),
+    "workflow-trace-fidelity": (
+        "workflow_trace_fidelity",
+        "Compare a workflow's ledger with its model calls.",
+    ),
 }
 """Command → module in this package, and what it does in one line."""
 

@@ -32,11 +32,16 @@ def read_one(
         InputError: If the file cannot be read or holds no trace.
         click.UsageError: If it is not clear which one is meant, listing those that there are.
     """
-    file = _file(path)
+    file = open_file(path)
     return file, _pick(list(read_traces(file, config, format_name=format_name)), file, trace_id)
 
 
-def _file(path: Path) -> TraceFile:
+def open_file(path: Path) -> TraceFile:
+    """Read the file that an option names.
+
+    Raises:
+        InputError: If it cannot be opened.
+    """
     try:
         return TraceFile(str(path), path.name, path.read_bytes())
     except OSError as error:

@@ -47,6 +47,8 @@ _EXIT = {True: EXIT_CLEAN, False: EXIT_FAILED, None: EXIT_NO_VERDICT}
 @click.option("--contract", "contract_name", help="Contract file, or the id of a contract.")
 @click.option(
     "--snapshot",
+    "--from-file",
+    "snapshot",
     type=click.Path(path_type=Path),
     help="File that the trace is saved in, in any trace format.",
 )

@@ -1,7 +1,8 @@
 """Workflow fidelity: what a multi-agent framework reports of its executors, and what was used.
 
-Belongs here: the two sides that are compared, whatever file, server or live run they come from.
-Does not belong here: reading them (`adapters`) or comparing them (`scoring/trace_fidelity`).
+Belongs here: the two sides that are compared, whatever file, server or live run they come from,
+and what comparing them gave. Does not belong here: reading them (`adapters`) or comparing them
+(`scoring/trace_fidelity`).
 
 An *executor* is a node of a workflow. Its *ledger* is what the framework reported for it: tokens
 and finish reason, an entry each time the executor was invoked. Its *chat truth* are the calls of
@@ -11,8 +12,21 @@ models that were made on its behalf, a turn each, as they were seen at the bound
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 import msgspec
+
+from benchmark_assets.model.verdict import Check
+
+FidelityOutcome = Literal["PASS", "WARN", "FAIL", "PENDING"]
+"""What comparing both sides came to; PENDING: nothing was compared, which is no pass."""
+
+Preset = Literal["smoke", "standard", "audit-grade"]
+PRESETS: tuple[Preset, ...] = ("smoke", "standard", "audit-grade")
+"""What a run was for. It is stored, and changes no verdict."""
+
+Severity = Literal["critical", "warning", "unchecked", "inapplicable", "none"]
+"""What a verdict does to the outcome; `unchecked` withholds a pass, `inapplicable` nothing."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,3 +111,175 @@ class WorkflowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     turns: tuple[ModelTurn, ...] = ()
     traced: tuple[str, ...] | None = None
     problem: str | None = None
+
+
+class ToolUse(msgspec.Struct, frozen=True):
+    """One call of a tool; `arguments` is JSON text as recorded, None if none was."""
+
+    name: str
+    arguments: str | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One response of an agent, or of the model it called."""
+
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    tools: tuple[ToolUse, ...] = ()
+    error: str | None = None
+
+
+class AgentRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One side of a single agent's run: what the agent reported, or what its model calls were.
+
+    `tokens` is a total that the recorder wrote beside the replies; None if it wrote none.
+    """
+
+    name: str | None = None
+    replies: tuple[Reply, ...] = ()
+    tokens: int | None = None
+
+
+class ExecutorFidelity(msgspec.Struct, frozen=True, kw_only=True):
+    """What comparing the two sides of one executor gave.
+
+    Attributes:
+        executor_id: As the source first writes it.
+        verdict: A class of the rule set.
+        severity: What the verdict does to the outcome.
+        score: From 0 to 1; None if the executor was not compared.
+        ledger_tokens: Total that the framework reported; None if it reported none.
+        truth_tokens: Total that the model calls used; None if that is not known.
+        ledger_finish: The last finish reason reported, raw.
+        truth_finish: The last finish reason of a model call, raw.
+        checks: Every comparison that was made, for who disputes the verdict.
+    """
+
+    executor_id: str
+    verdict: str
+    severity: Severity
+    score: float | None
+    ledger_tokens: int | None = None
+    truth_tokens: int | None = None
+    ledger_finish: str | None = None
+    truth_finish: str | None = None
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def reason(self) -> str | None:
+        """What is wrong, in words; None if nothing is."""
+        if self.severity == "none":
+            return None
+        diverges = self.severity in ("critical", "warning")
+        wanted = ("failed", "error") if diverges else ("skipped",)
+        reasons = [c.reason for c in self.checks if c.outcome in wanted and c.reason]
+        if not diverges:
+            # The first says why it was not compared, the others what could not be.
+            del reasons[1:]
+        return "; ".join(reasons) or None
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a run was compared.
+
+    Attributes:
+        executors: Executors that could have been compared; those that called no model could not.
+        checked: How many of them were.
+        truth_tokens: Tokens of all model calls in the source; None if none is known.
+        checked_tokens: Tokens of those whose executor was compared.
+    """
+
+    executors: int
+    checked: int
+    truth_tokens: int | None = None
+    checked_tokens: int | None = None
+
+    @property
+    def share(self) -> float | None:
+        """Share of executors that were compared; None if there is none."""
+        return self.checked / self.executors if self.executors else None
+
+    @property
+    def token_share(self) -> float | None:
+        """Share of the truth's tokens that was compared; None if no token is known."""
+        if not self.truth_tokens or self.checked_tokens is None:
+            return None
+        return self.checked_tokens / self.truth_tokens
+
+
+class WorkflowFidelity(msgspec.Struct, frozen=True, kw_only=True):
+    """What comparing the two sides of a workflow gave.
+
+    Attributes:
+        rules: Name of the rule set.
+        score: Mean of the executors that have one; None if none has.
+        reason: Why the outcome is no PASS; None if it is one.
+        notes: What the reader should know besides.
+    """
+
+    rules: str
+    outcome: FidelityOutcome
+    score: float | None
+    coverage: Coverage
+    executors: tuple[ExecutorFidelity, ...]
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class DivergenceClass(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the ways in which a single agent's report can diverge, and how often it did.
+
+    `score` is 1 where it never did; it enters the whole with `weight`.
+    """
+
+    name: str
+    severity: str
+    count: int
+    score: float
+    weight: float
+    check: Check
+
+
+class AgentFidelity(msgspec.Struct, frozen=True, kw_only=True):
+    """What comparing a single agent's report with its model calls gave.
+
+    `classes` is empty and `score` None if there is no model call to compare with.
+    """
+
+    rules: str
+    outcome: FidelityOutcome
+    score: float | None
+    agent_tokens: int | None
+    chat_tokens: int | None
+    chat_turns: int
+    classes: tuple[DivergenceClass, ...] = ()
+    reason: str | None = None
+
+
+class FidelityRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One comparison as it is stored.
+
+    Attributes:
+        family: Which kind of comparison; `cost_tier` is the family's.
+        subject: What was compared, as the user calls it.
+        version: Of the rules.
+        score: None for PENDING.
+        coverage: Share of executors that were compared, from 0 to 1; None if there are none.
+        token_coverage: Share of the truth's tokens; None if no token is known.
+        sha256: Hash of the file with the ledger, or with both sides.
+        truth_sha256: Hash of the file with the truth, where that is another one.
+    """
+
+    family: str
+    cost_tier: str
+    preset: str
+    subject: str
+    rules: str
+    version: str
+    outcome: FidelityOutcome
+    score: float | None
+    coverage: float | None
+    token_coverage: float | None
+    reason: str | None
+    sha256: str
+    truth_sha256: str | None = None

@@ -165,7 +165,7 @@ _MAY_HAVE: dict[str, tuple[str, ...]] = {
     "move": ("failed", "succeeded", "missing"),
     "build": ("failed", "succeeded"),
     "validate": ("failed", "succeeded"),
-    "shell": ("failed", "succeeded", "keeps_directory", "directory_reset"),
+    "shell": ("failed", "succeeded", "unfinished", "keeps_directory", "directory_reset"),
 }
 
 
@@ -194,6 +194,8 @@ class Effect(Section):
             say. Failure wins: over a status of success, and over a sign of success.
         missing: How a failure shows that the file does not exist.
         created, updated: Of `write`: how it shows which of the two it was.
+        unfinished: Of `shell`: how it shows that the command was still running, so that nothing
+            tells what came of it.
         keeps_directory: Of `shell`: `cd` is still in force at the next call.
         directory_reset: Of `shell`: how it shows that the next call begins at the workspace
             root again.
@@ -215,6 +217,7 @@ class Effect(Section):
     missing: Signs = ()
     created: Signs = ()
     updated: Signs = ()
+    unfinished: Signs = ()
     keeps_directory: bool = False
     directory_reset: Signs = ()
 

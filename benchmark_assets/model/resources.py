@@ -404,15 +404,21 @@ def _not_found(reference: str, kind: str, rest: list[Segment], registry: Sequenc
 
 
 def likely_misspelt(target: Target, resources: Resources | None) -> str | None:
-    """The declared name that the first qualifier of "any of a kind" nearly is; None if none.
+    """What the first qualifier of a reference nearly is and hardly by chance; None if nothing.
 
     `page.Main.variable.svcVacatons` is legal (any variable, and that text somewhere) and hardly
-    meant where `svcVacations` is declared.
+    meant where `svcVacations` is declared; nor is `page.Main.varable`, the page and that text.
     """
-    if target.name is not None or not target.qualifiers or resources is None:
+    if not target.qualifiers or resources is None:
+        return None
+    first = target.qualifiers[0]
+    if target.kind == "page":
+        # In quotes it is the text itself that is meant.
+        return None if first in PAGE_PARTS else did_you_mean(first, PAGE_PARTS)
+    if target.name is not None:
         return None
     for page in resources.page:
         if page.name == target.page:
             names = [resource.name for resource in getattr(page, target.kind)]
-            return did_you_mean(target.qualifiers[0], names)
+            return did_you_mean(first, names)
     return None

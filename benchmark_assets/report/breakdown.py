@@ -10,7 +10,7 @@ word, not by colour alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -68,6 +68,8 @@ _OUTCOMES: dict[Outcome, tuple[str, str]] = {
 
 _HEAD = 10
 _MARK = 11
+INFORMATION = 6
+"""Most lines of information that a plugin prints; the rest is counted."""
 _DETAIL = 21
 
 
@@ -162,12 +164,13 @@ def _plugin_data(result: PluginResult) -> dict[str, Any]:
         "name": result.plugin,
         "passed": result.passed,
         "score": result.score,
-        "checks": [_check_data(check) for check in result.checks],
+        "checks": [check_data(check) for check in result.checks],
     }
     return data if result.error is None else {**data, "error": result.error}
 
 
-def _check_data(check: Check) -> dict[str, Any]:
+def check_data(check: Check) -> dict[str, Any]:
+    """A check with all its keys; null is unknown."""
     where = check.where
     return {
         "name": check.name,
@@ -195,8 +198,12 @@ def print_breakdown(verification: Verification, console: Console, *, full: bool 
     for result in verification.verdict.plugins:
         console.print()
         print_prose(console, _plugin_line(result))
-        for check in result.checks:
-            _print_check(check, console, full=full)
+        shown = result.checks if full else _without_long_lists(result.checks)
+        for check in shown:
+            print_check(check, console, full=full)
+        if len(shown) < len(result.checks):
+            more = len(result.checks) - len(shown)
+            print_prose(console, f"… and {more} more with --verbose", indent=_MARK, style="dim")
     console.print()
     if verification.absent:
         absent = join_words(list(map(printable, verification.absent)))
@@ -204,6 +211,13 @@ def print_breakdown(verification: Verification, console: Console, *, full: bool 
     for note in verification.notes:
         print_prose(console, printable(note), indent=6, label=Text("Note: ", "yellow"))
     print_prose(console, _conclusion(verification))
+
+
+def _without_long_lists(checks: Sequence[Check]) -> Sequence[Check]:
+    """The checks, of a long list of information only its beginning."""
+    informing = [check for check in checks if check.outcome == "info"]
+    beyond = {id(check) for check in informing[INFORMATION:]}
+    return [check for check in checks if id(check) not in beyond]
 
 
 def _header(verification: Verification, *, full: bool) -> Iterator[tuple[str, str | Text]]:
@@ -262,7 +276,8 @@ def _count(checks: Iterable[Check]) -> str:
     )
 
 
-def _print_check(check: Check, console: Console, *, full: bool) -> None:
+def print_check(check: Check, console: Console, *, full: bool) -> None:
+    """Print one check: a line if it passed and not all is asked for, else with its details."""
     word, style = _WORDS[check.outcome]
     quiet = check.outcome == "passed" and not full
     place = "" if check.where is None or not quiet else _place(check.where)

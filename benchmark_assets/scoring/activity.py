@@ -16,6 +16,7 @@ or failed to find it or deleted it. Else the event stays `write`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -44,6 +45,7 @@ from benchmark_assets.scoring.places import (
     found_at,
     list_length,
     shown,
+    text_of,
 )
 from benchmark_assets.scoring.shell import ShellEvent, ShellRun, read_command_line
 
@@ -257,8 +259,11 @@ class _Interpreter:
         started_in = self._directory.get(call.agent, "")
         reading = read_command_line(commands[0].value, started_in, self.profile.commands)
         status = _status(call, effect)
+        if status == "ok" and shown(call.result, effect.unfinished):
+            status = None
+        not_there = _not_there(call.result) if reading.events else ()
         for event in reading.events:
-            self._shell_event(event, status, call, index)
+            self._shell_event(event, status, call, index, not_there)
         for run in reading.runs:
             self.builds.append(Build(index, _run_status(run, status, call), run.kind))
         if reading.opaque:
@@ -271,19 +276,29 @@ class _Interpreter:
             self._directory[call.agent] = ""
 
     def _shell_event(
-        self, event: ShellEvent, line: CallStatus | None, call: ToolCall, index: int
+        self,
+        event: ShellEvent,
+        line: CallStatus | None,
+        call: ToolCall,
+        index: int,
+        not_there: Sequence[str],
     ) -> None:
         status = _part_status(line, sure=event.sure, last=event.last)
+        path = f"/{normal_path(event.path)}"
+        missing = status != "ok" and any(path.endswith(f"/{name}") for name in not_there)
+        status = "error" if missing else status
         self.files.add(
             FileEvent(
                 path=event.path,
                 operation=event.operation,
                 status=status,
                 content=event.content,
+                text=event.text,
                 moved_to=event.moved_to,
                 call=index,
             ),
-            happened=status == "ok" or (line is None and event.sure),
+            happened=status == "ok" or (line is None and event.sure and not missing),
+            missing=missing,
         )
 
 
@@ -430,6 +445,22 @@ def _part_status(line: CallStatus | None, *, sure: bool, last: bool) -> CallStat
     if line == "error":
         return "error" if last else None
     return line if sure else None
+
+
+_NOT_THERE = re.compile(
+    r"^[^\s:]+: (?:line [0-9]+: |(?:cannot|can't) [a-z]+(?: [a-z]+)? )?(?P<path>\S.*?)"
+    r"(?: for [a-z]+)?: No such file or directory$",
+    re.MULTILINE,
+)
+
+
+def _not_there(result: Any) -> tuple[str, ...]:
+    """Paths that commands printed not to have found, for lines whose status does not tell."""
+    text = text_of(result)
+    if "No such file" not in text:
+        return ()
+    named = (found["path"].strip("'\"‘’`") for found in _NOT_THERE.finditer(text))
+    return tuple(normal_path(path).lstrip("/") for path in named)
 
 
 def _run_status(run: ShellRun, line: CallStatus | None, call: ToolCall) -> CallStatus | None:

@@ -10,7 +10,9 @@ before, what is possible is several, and any of them is accepted.
 
 A call *concerns* an element that shares its file if the element's name occurs in what the call
 wrote or replaced, or if the element was there before it and is not afterwards. A rewritten file
-in which the element's part is the same as before does not concern it.
+in which the element's part is the same as before does not concern it. To be there is more than
+to be mentioned: in JSON the name must be a key or a whole text. A content that is no whole JSON
+where it should be, as where a trace was cut, shows what is there and not what is not.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from benchmark_assets.model.contract import Operation
 from benchmark_assets.model.identity import canonical_json
 from benchmark_assets.model.resources import Target
 from benchmark_assets.model.trace import FileEvent, Replacement
-from benchmark_assets.scoring.content import elements, find_element, occurs, parsed
+from benchmark_assets.scoring.content import elements, find_element, is_named, occurs, parsed
 from benchmark_assets.scoring.paths import PathMap, normal_path
 
 EFFECTS: dict[tuple[bool, bool], Operation | None] = {
@@ -82,15 +84,15 @@ def follow(events: Iterable[FileEvent], paths: PathMap) -> list[Change]:
         if event.status == "error":
             continue
         if event.operation == "read":
-            key = _key(event.path, paths)
+            key = file_key(event.path, paths)
             there[key] = True
             contents[key] = contents.get(key) if event.content is None else event.content
             continue
         for path, exists in _places(event):
-            key = _key(path, paths)
+            key = file_key(path, paths)
             change = _change(event, path, exists, paths, there.get(key), contents.get(key))
             if path == event.moved_to:
-                change = _moved(change, contents.pop(_key(event.path, paths), None))
+                change = _moved(change, contents.pop(file_key(event.path, paths), None))
             if exists and change.before is not None and change.before == change.after:
                 continue  # Written as it was: nothing changed.
             changes.append(change)
@@ -100,8 +102,9 @@ def follow(events: Iterable[FileEvent], paths: PathMap) -> list[Change]:
     return changes
 
 
-def _key(path: str, paths: PathMap) -> str:
-    return paths.declared_of(path) or normal_path(path)
+def file_key(path: str, paths: PathMap) -> str:
+    """What is the same for all spellings of one file: its declared path, else its own."""
+    return paths.declared_of(path) or paths.relative(path) or normal_path(path)
 
 
 def _places(event: FileEvent) -> list[tuple[str, bool]]:
@@ -120,6 +123,8 @@ def _change(
     content: str | None,
 ) -> Change:
     existed = {"create": False, "update": True, "delete": True}.get(event.operation, there)
+    if event.operation == "create" and there:
+        existed = None  # Tools that create also write over what is there.
     if event.operation == "move" and path == event.path:
         existed = True
     before = None if existed is False else content
@@ -180,7 +185,9 @@ def net_effect(target: Target, changes: Sequence[Change]) -> NetEffect:
     if not target.shares_file:
         return _of_file(in_file)
     name = target.name or ""
-    concerning = tuple(change for change in in_file if concerns(change, name))
+    concerning = tuple(
+        change for change in in_file if concerns(change, name) and _touches(change, name)
+    )
     if not concerning:
         return NetEffect((), frozenset())
     states = (_before(concerning[0], name), _after(concerning[-1], name))
@@ -206,14 +213,34 @@ def _possible(before: bool | None, after: bool | None) -> frozenset[Operation]:
 def concerns(change: Change, name: str) -> bool:
     """Whether a change of a shared file concerns the element of that name."""
     if not change.exists:
-        return change.before is None or occurs(name, change.before)
+        return change.before is None or _is_there(change, change.before, name) is not False
     if change.before is not None and change.after is not None:
-        old, new = occurs(name, change.before), occurs(name, change.after)
+        old, new = (_is_there(change, text, name) for text in (change.before, change.after))
         if old and new and _same_part(change.before, change.after, name):
             return False
-        if old and not new:
+        if old and new is False:
             return True
-    return any(occurs(name, text) for text in (*change.written, *change.replaced))
+    return any(
+        occurs(name, text) or _is_there(change, text, name)
+        for text in (*change.written, *change.replaced)
+    )
+
+
+def _touches(change: Change, name: str) -> bool:
+    """Whether the element itself was there before or after a change, not a mention of it alone."""
+    return not change.exists or True in (_before(change, name), _after(change, name))
+
+
+def _is_there(change: Change, text: str, name: str) -> bool | None:
+    """Whether a text of the changed file has an element; None if it may be but a part of it."""
+    is_json = change.path.lower().endswith(".json")
+    data = parsed(text) if is_json else None
+    if data is not None:
+        # A name may be written with escapes; without any, one that is not in the text is not there.
+        return (name in text or "\\" in text) and is_named(data, name)
+    if occurs(name, text):
+        return True
+    return None if is_json and text.strip() else False
 
 
 def _same_part(before: str, after: str, name: str) -> bool:
@@ -228,17 +255,19 @@ def _same_part(before: str, after: str, name: str) -> bool:
 def _before(change: Change, name: str) -> bool | None:
     if change.existed is False:
         return False
-    if change.before is not None:
-        return occurs(name, change.before)
-    return True if any(occurs(name, text) for text in change.replaced) else None
+    known = None if change.before is None else _is_there(change, change.before, name)
+    if known is not None:
+        return known
+    return True if any(_is_there(change, text, name) for text in change.replaced) else None
 
 
 def _after(change: Change, name: str) -> bool | None:
     if not change.exists:
         return False
-    if change.after is not None:
-        return occurs(name, change.after)
-    return True if any(occurs(name, text) for text in change.written) else None
+    known = None if change.after is None else _is_there(change, change.after, name)
+    if known is not None:
+        return known
+    return True if any(_is_there(change, text, name) for text in change.written) else None
 
 
 def _any_element(changes: Sequence[Change]) -> NetEffect:

@@ -31,23 +31,35 @@ NAME_KEYS = ("name", "id")
 Finding = Literal["fits", "differs", "silent"]
 
 
-@lru_cache(maxsize=4096)
-def _bounded(name: str) -> re.Pattern[str]:
-    head = r"(?<!\w)" if name[:1].isalnum() or name[:1] == "_" else ""
-    tail = r"(?!\w)" if name[-1:].isalnum() or name[-1:] == "_" else ""
-    return re.compile(head + re.escape(name) + tail)
-
-
 def occurs(name: str, text: str) -> bool:
     """Whether a name occurs in a text as a word of its own."""
-    return _bounded(name).search(text) is not None
+    # A plain search: an expression with a look-behind is tried at every character.
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        cut = _joins(text[start - 1 : start], name[:1]) or _joins(name[-1:], text[end : end + 1])
+        if not cut:
+            return True
+        start = text.find(name, start + 1)
+    return False
 
 
+def _joins(left: str, right: str) -> bool:
+    """Whether two characters, or the end of a text, belong to one word."""
+    return _is_word(left) and _is_word(right)
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+@lru_cache(maxsize=4)
 def parsed(text: str) -> Any:
     """The JSON value that a text holds: whole, or as members cut out of an object.
 
     An edit often shows `"svcA": {…},` alone, which is read as `{"svcA": {…}}`. None if the text
-    holds no JSON object or list.
+    holds no JSON object or list. One content is looked at for many things in a row, so the last
+    few are kept: what is returned must not be changed.
     """
     for candidate in (text, "{" + text.strip().strip(",") + "}"):
         try:
@@ -94,6 +106,24 @@ def find_element(data: Any, name: str) -> list[Any]:
                 below += value
         level = below
     return found
+
+
+def is_named(data: Any, name: str) -> bool:
+    """Whether a name is a key or a whole text in a JSON document: more than a mention of it.
+
+    `svcA` is in `{"svcA": {}}` and `[{"name": "svcA"}]`, not in `{"b": {"of": "Variables.svcA"}}`.
+    """
+    level = [data]
+    while level:
+        if any(value == name or (isinstance(value, dict) and name in value) for value in level):
+            return True
+        level = [
+            below
+            for value in level
+            if isinstance(value, dict | list)
+            for below in (value.values() if isinstance(value, dict) else value)
+        ]
+    return False
 
 
 # Evidence.

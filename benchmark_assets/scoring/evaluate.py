@@ -82,7 +82,7 @@ class ContractJudge:
                         outcome="unresolved" if wanted == "failed" else "error",
                         score=score,
                         plugins=results,
-                        reason=f"{plugin}: {check.reason}",
+                        reason=f"{plugin}: {check.reason or check.name}",
                     )
         demanded = any(
             check.outcome == "passed"
@@ -141,6 +141,6 @@ def _is_index(value: object) -> bool:
 def _describe(error: BaseException) -> str:
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - even what it says may be the plugin's code
+    except (Exception, SystemExit):  # noqa: BLE001 - even what it says may be the plugin's code
         return type(error).__name__
     return f"{type(error).__name__}: {text.encode('utf-8', 'backslashreplace').decode()}"

@@ -71,6 +71,7 @@ def infer_contract(
     contract_id: str | None = None,
     name: str | None = None,
     harness: str | None = None,
+    files: bool = False,
 ) -> Inferred:
     """Infer what a trace shows was to be done.
 
@@ -81,6 +82,8 @@ def infer_contract(
         contract_id: Its id; without one its file's path is.
         name: What people are shown; without one the id is.
         harness: The harness profile to apply, and to name in the contract.
+        files: Whether changed files that no path convention maps are resources, too, named by
+            their paths; otherwise each is a warning.
 
     Raises:
         ValueError: If there is no profile called `harness`.
@@ -93,7 +96,7 @@ def infer_contract(
         "name": name,
         "harness": harness,
     }
-    inference = _Inference(evidence, activity)
+    inference = _Inference(evidence, activity, files=files)
     sections = {**inference.activity_sections(), "tools": inference.tools()}
     data = {key: value for key, value in {**header, **sections}.items() if value is not None}
     inference.unseen()
@@ -192,9 +195,10 @@ class _Registry:
 class _Inference:
     """Goes through one trace's activity, section by section, and collects warnings."""
 
-    def __init__(self, evidence: Evidence, activity: Activity) -> None:
+    def __init__(self, evidence: Evidence, activity: Activity, *, files: bool) -> None:
         self.evidence = evidence
         self.activity = activity
+        self.by_path = files
         self.warnings: list[str] = []
         self.registry = _Registry()
         self.output: list[dict[str, Any]] = []
@@ -278,7 +282,10 @@ class _Inference:
         }
         assigned = self._one_each(chosen, seen)
         for path, events in seen.items():
-            if path not in assigned:
+            inside = not is_absolute(path) and not path.startswith("..")
+            if path not in assigned and self.by_path and inside and any(map(_is_change, events)):
+                assigned[path] = Located("file", path, conventional=False)
+            elif path not in assigned:
                 self._unmapped(path, events)
         return assigned
 
@@ -328,7 +335,9 @@ class _Inference:
         changed = [event for event in events if event.operation != "read"]
         calls = self._calls(event.call for event in changed or events)
         what, cure = (
-            ("changed", "and to `output`") if changed else ("read", "or the path under `knowledge`")
+            ("changed", "and to `output`, or use --files")
+            if changed
+            else ("read", "or the path under `knowledge`")
         )
         self.warnings.append(
             f"{path}: {what} by {calls}, and no path convention says what it is; "

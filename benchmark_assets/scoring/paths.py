@@ -37,7 +37,12 @@ _DRIVE = re.compile(r"[A-Za-z]:(?=/)")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/|~(/|$)")
 _ABOVE = re.compile(r"\.\.(/|$)")
 _FILE_URL = re.compile(r"file://(?=/)")
+_MAC = re.compile(r"\A/private(?=/(?:tmp|var|etc)(?:/|$))")
+"""Where macOS keeps `/tmp`, `/var` and `/etc`: programs write either."""
 _WILDCARDS = frozenset("*?[")
+_LONGEST = 4096
+"""Characters of the longest path that is looked into; longer ones are no paths of any system, but
+such as a content in the place of a path, and looking into them takes time squared."""
 
 
 @lru_cache(maxsize=65536)
@@ -58,7 +63,7 @@ def normal_path(path: str) -> str:
             parts.pop()
         elif part != ".." or not lead:
             parts.append(part)
-    return lead + "/".join(parts)
+    return _MAC.sub("", lead + "/".join(parts), count=1) if lead == "/" else lead + "/".join(parts)
 
 
 def is_absolute(normal: str) -> bool:
@@ -316,6 +321,8 @@ def _splits(path: str) -> Iterator[tuple[str, str]]:
         return
     if not is_absolute(path):
         yield "", path
+    if len(path) > _LONGEST:
+        return
     for index, character in enumerate(path):
         if character == "/":
             yield path[:index] or "/", path[index + 1 :]

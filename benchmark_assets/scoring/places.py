@@ -34,8 +34,12 @@ class Found:
 
 def found_at(data: Any, place: str) -> list[Found]:
     """All that stands at a place, in order; nothing if the place is not there or holds null."""
+    steps = _steps(place)
+    # Most places of a profile are not in most calls; many calls make that worth a look first.
+    if isinstance(data, dict) and steps and steps[0] is not ITEMS and steps[0] not in data:
+        return []
     found = [Found(data)]
-    for step in _steps(place):
+    for step in steps:
         found = [inner for outer in found for inner in _below(outer, step)]
     return [item for item in found if item.value is not None]
 

@@ -37,7 +37,8 @@ from benchmark_assets.scoring.paths import is_absolute, normal_path
 class ShellEvent:
     """One file that a command reads or changes; see `FileEvent`.
 
-    `sure`: it succeeded if the line did. `last`: it did not if the line did not.
+    `text`: what was added to the file's end. `sure`: it succeeded if the line did. `last`: it did
+    not if the line did not.
     """
 
     operation: FileOperation
@@ -46,6 +47,7 @@ class ShellEvent:
     moved_to: str | None = None
     sure: bool = True
     last: bool = True
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -569,9 +571,11 @@ class _Doer:
         self.unseen_read = False
         self.moved = False
         self.current = _Simple()
+        self._moved_unsurely: tuple[int, ...] | None = None
 
     def run(self, command: _Simple) -> None:
         """Note what one simple command does."""
+        self._leave_chain(command)
         self.current = command
         for end in range(1, len(command.scope) + 1):  # A group begins where the line is then.
             self._directories.setdefault(
@@ -585,6 +589,16 @@ class _Doer:
             self._redirected(redirect, output)
         if words and not self._known_to_profile(words):
             self._do(words, body)
+
+    def _leave_chain(self, following: _Simple) -> None:
+        """After `cd sub && make;` the rest is run wherever the line was if the `cd` failed."""
+        scope, last = self._moved_unsurely, self.current
+        if scope is None or following.scope[: len(scope)] != scope:
+            return
+        in_chain = last.after == "&&" if last.scope == scope else following.scope != scope
+        if not in_chain:
+            self._directories[scope] = None
+            self._moved_unsurely = None
 
     @property
     def directory(self) -> str | None:
@@ -600,6 +614,7 @@ class _Doer:
         """Go on in a directory, or, for None, in one that is not known."""
         self._directories[self.current.scope] = directory
         self.moved = self.moved or not self.current.scope
+        self._moved_unsurely = None if self.current.sure else self.current.scope
 
     def _do(self, words: list[_Word], body: str | None) -> None:
         name = (words[0].text or "").rsplit("/", 1)[-1]
@@ -639,6 +654,7 @@ class _Doer:
         content: str | None = None,
         moved_to: str | None = None,
         *,
+        text: str | None = None,
         last: bool | None = None,
     ) -> None:
         """Note what happens to a file; what is not known, or may not happen, as unseen."""
@@ -651,7 +667,8 @@ class _Doer:
                 self.opaque = True
             return
         last = self.current.last if last is None else last
-        self.events.append(ShellEvent(operation, path, content, moved_to, self.current.sure, last))
+        sure = self.current.sure
+        self.events.append(ShellEvent(operation, path, content, moved_to, sure, last, text))
 
     def read_all(self, operands: Sequence[_Word]) -> None:
         """Note that files are read."""
@@ -723,7 +740,10 @@ class _Doer:
         else:
             # What a failing command printed is in the file all the same.
             last = self.current.last and output is not None
-            self.note("write", self.path(target), output, last=last)
+            if operator in (">>", "&>>"):
+                self.note("write", self.path(target), text=output, last=last)
+            else:
+                self.note("write", self.path(target), output, last=last)
 
 
 def _bare(words: Sequence[_Word]) -> list[_Word]:
@@ -844,8 +864,10 @@ def _tee(doer: _Doer, words: Sequence[_Word], body: str | None) -> None:
     if found is None:
         doer.opaque = True
         return
+    adds = not found.options.keys().isdisjoint(("a", "append"))
     for word in found.operands:
-        doer.note("write", doer.path(word), body)
+        path = doer.path(word)
+        doer.note("write", path, None if adds else body, text=body if adds else None)
 
 
 def _touch(doer: _Doer, words: Sequence[_Word], _: str | None) -> None:
@@ -862,9 +884,22 @@ def _cd(doer: _Doer, words: Sequence[_Word], _: str | None) -> None:
     if now.apart:
         return
     plain = len(words) == 1 and words[0].text not in (None, "", "-")
-    place = doer.path(words[0]) if plain else None
+    place = doer.path(words[0]) if plain and not _is_in(words[0], doer.directory) else None
     # A `cd` whose failure does not end the line leaves open where the rest is run.
     doer.enter(place if now.after in ("&&", "") and not now.optional else None)
+
+
+def _is_in(word: _Word, directory: str | None) -> bool:
+    """Whether a folder's relative name is that of the directory one is in already.
+
+    `cd src` again, as the calls of many sessions begin, means `src/src` or, where the shell
+    began anew, `src`: nobody knows.
+    """
+    wanted, here = normal_path(word.text or ""), normal_path(directory or "")
+    last = wanted.rpartition("/")[2]
+    if is_absolute(wanted) or last in ("", ".."):
+        return False
+    return f"/{here}".endswith(f"/{wanted}")
 
 
 def _git(doer: _Doer, words: Sequence[_Word], _: str | None) -> None:

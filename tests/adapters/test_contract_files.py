@@ -270,6 +270,9 @@ def test_warnings_about_what_is_read_and_changed(tmp_path: Path) -> None:
         misspelt=HEADER
         + page
         + "output:\n  - {resource: page.Main.variable.svcVacatons, operation: CREATE}\n",
+        misspelt_part=HEADER
+        + page
+        + "input_context:\n  - resource: page.Main.varable.svcVacations\n",
         meant=HEADER + page + "output: [{resource: page.Main.variable.any, operation: CREATE}]\n",
         none_meant=HEADER + "skills: {}\ntools: {}\noutput: []\n",
     )
@@ -284,6 +287,8 @@ def test_warnings_about_what_is_read_and_changed(tmp_path: Path) -> None:
         "add input_context",
         "misspelt.yaml:8: output[0].resource: means any variable of page Main, and the text "
         "'svcVacatons' somewhere in the trace; did you mean 'svcVacations'?",
+        "misspelt_part.yaml:8: input_context[0].resource: means page.Main, and the text "
+        "'varable' somewhere in the trace; did you mean 'variable'?",
         # It says nothing of reads, so it demands nothing.
         "reads.yaml:1: checks nothing: every run will be unchecked; add skills, input_context, "
         "output, tools, trajectory, final, budget or ends_with",

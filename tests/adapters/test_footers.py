@@ -4,9 +4,12 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from benchmark_assets.adapters.parquet import to_parquet
+from benchmark_assets.adapters.run_files import list_months
+from benchmark_assets.adapters.snapshot_files import list_partitions
 from benchmark_assets.adapters.store import Store
 from benchmark_assets.model.problem import InputError
 
@@ -92,3 +95,15 @@ def test_a_file_that_is_no_parquet_is_named_with_a_cure(store: Store) -> None:
         InputError, match=r"3\.parquet: is damaged: no readable Parquet file .*remove it"
     ):
         store.footers.below("runs")
+
+
+@pytest.mark.parametrize("folder", ["snapshots", "runs"])
+def test_a_file_of_another_version_is_named(tmp_path: Path, folder: str) -> None:
+    store = Store(str(tmp_path))
+    table = pa.table({"a": [1]}).replace_schema_metadata({"other": "1"})
+    path = tmp_path / folder / "x.parquet"
+    path.parent.mkdir()
+    pq.write_table(table, path)
+    listing = list_partitions if folder == "snapshots" else list_months
+    with pytest.raises(InputError, match=r"x\.parquet: was written by another version: .*remove"):
+        listing(store)

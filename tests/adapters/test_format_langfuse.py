@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -1074,7 +1073,11 @@ def test_one_broken_line_never_costs_another() -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)  # JSON has neither
+        | st.text(max_size=5),
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
@@ -1121,19 +1124,3 @@ def test_a_file_named_langfuse_must_hold_traces() -> None:
     file = TraceFile("/x/a.json", "a.json", b"5")
     with pytest.raises(Exception, match="holds no trace"):
         list(choose_format(file, "langfuse").parse(file))
-
-
-def test_a_trace_of_many_calls_is_read_in_time_that_grows_with_them() -> None:
-    """Joining requests and rows must not compare each with each at full cost."""
-
-    def seconds(count: int) -> float:
-        rows = [root()]
-        for n in range(count):
-            rows.append(gen(f"g{n}", output=asks(("f", {"n": n}, f"c{n}"))))
-            rows.append(tool(f"t{n}", name="f", input={"n": n}))
-        start = time.process_time()
-        assert len(made(*rows).tool_calls) == count
-        return time.process_time() - start
-
-    seconds(50)
-    assert seconds(800) < 30 * seconds(100)

@@ -217,3 +217,45 @@ def test_no_problem_names_an_absolute_path() -> None:
     content = lines("oops", 5, record(tags=5), '{"x"', record())
     for item in parse(content):
         assert NAME not in json.dumps(msgspec.to_builtins(item))
+
+
+# Keys that are nearly a known one: dropped in silence they would count against the model.
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ({"final_anwser": "x"}, "final_anwser is not a known key; did you mean 'final_answer'?"),
+        ({"tool_cals": []}, "tool_cals is not a known key; did you mean 'tool_calls'?"),
+        (
+            {"tool_calls": [{"name": "a"}, {"name": "b", "args": {}}]},
+            "tool_calls[1].args is not a known key; did you mean 'arguments'?",
+        ),
+        ({"tool_calls": [{"tool": "a"}]}, "tool_calls[0].tool is not a known key; did you mean"),
+        (
+            {"tool_calls": [{"name": "a", "input": 1, "output": 2}]},
+            "did you mean 'arguments'?; tool_calls[0].output is not a known key",
+        ),
+        ({"tokens": {"inputs": 3}}, "tokens.inputs is not a known key; did you mean 'input'?"),
+        ({"messages": [{"text": "a", "before_calls": 0}]}, "did you mean 'before_call'?"),
+    ],
+)
+def test_a_misspelt_key_is_an_error_row_that_says_which(odd: dict[str, Any], said: str) -> None:
+    (found,) = parse({"trace_id": "t", "prompt": "p", **odd})
+    assert said in (found.problem or "")
+    assert found.trace_id == "t"
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"span_kind": "x", "build": 7},
+        {"tool_calls": [{"name": "a", "arguments": {}, "args": 1, "retries": 2}]},
+        {"tool_calls": [{"name": "a", "arguments": {"argumets": 1}}]},
+        {"metadata": {"final_anwser": 1}},
+        {"final_answer": "a", "final_answers": ["a"]},
+    ],
+)
+def test_a_writers_own_keys_are_ignored(own: dict[str, Any]) -> None:
+    (found,) = parse({"trace_id": "t", "prompt": "p", **own})
+    assert found.problem is None

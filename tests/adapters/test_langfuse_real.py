@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from benchmark_assets.adapters.formats import choose_format
 from benchmark_assets.adapters.formats.base import TraceFile
-from benchmark_assets.adapters.traces import read_traces
+from benchmark_assets.adapters.traces import read_traces, why_unplaced
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 from tests.adapters.test_formats import ODD, changed, check_reading, places
@@ -375,8 +375,10 @@ def test_what_identifies_a_trace(name: str) -> None:
     assert (found.trace_id, found.name) == (trace["id"], trace["name"])
     assert (found.user_id, found.session_id) == (trace["userId"], trace["sessionId"])
     assert (found.environment, list(found.tags)) == (trace["environment"], trace["tags"])
+    assert found.problem is None
+    # It can be judged without a model, and placed under one only with it.
     no_model = "t.json: has no model (metadata model_name names one)"
-    assert found.problem == (None if STATED[name].models else no_model)
+    assert why_unplaced(found, ProjectConfig()) == (None if STATED[name].models else no_model)
 
 
 def test_arguments_and_results() -> None:

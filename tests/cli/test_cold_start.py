@@ -39,6 +39,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cold")
     assert bench("demo", "--dir", folder, cwd=folder).code == 0
     (folder / "run.json").write_text('{"trace_id": "t", "tool_calls": [{"name": "x"}]}')
+    (folder / "w.json").write_text('{"steps": []}')
+    (folder / "a.json").write_text('{"entries": []}')
     (folder / "refund.yaml").write_text(
         'workflow: w\ncontract_version: "1"\ntools: {required: [x]}\n'
     )
@@ -56,6 +58,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["verify", "--contract", "refund.yaml", "--snapshot", "run.json"],
         ["verify", "--list-plugins"],
         ["generate-contract", "--from-file", "run.json", "--workflow", "w"],
+        ["families"],
+        ["workflow-trace-fidelity", "--workflow-trace", "w.json", "--subject", "s", "--store"],
+        ["trace-fidelity", "--agent-trace", "a.json", "--chat-trace", "a.json", "--subject", "s"],
     ],
     ids=lambda args: args[0],
 )

@@ -311,3 +311,69 @@ def test_banking_and_slack_agents_use_tools_of_their_own(tmp_path: Path) -> None
         result = bench("generate-contract", "--from-file", file, "--workflow", "w", cwd=tmp_path)
         assert result.code == 0
         assert not yaml.safe_load(result.out).keys() & {"resources", "input_context", "output"}
+
+
+# Files that no convention maps, and workflows that say little.
+
+NOTES = {
+    "trace_id": "n1",
+    "workflow": "notes",
+    "tool_calls": [
+        {"name": "read_file", "arguments": {"path": "a/in.txt"}, "status": "ok"},
+        {"name": "create_file", "arguments": {"path": "./a/out.md", "content": "x"}, "status": "ok"},
+        {"name": "edit_file", "status": "ok",
+         "arguments": {"path": "b.md", "old_string": "x", "new_string": "y"}},
+    ],
+    "ended_normally": True,
+}  # fmt: skip
+
+
+def test_changed_files_are_demanded_by_their_paths_if_asked_for(here: Path) -> None:
+    (here / "run.json").write_text(json.dumps(NOTES))
+    without = yaml.safe_load(generate(here).out)
+    assert "resources" not in without
+    assert "output" not in without
+    result = generate(here, "--files", "--out", "c/notes.yaml")
+    assert result.code == 0
+    assert "The trace passes it." in result.err
+    contract = yaml.safe_load((here / "c" / "notes.yaml").read_text())
+    assert contract["resources"] == {
+        "file": [{"name": "a/out.md", "path": "a/out.md"}, {"name": "b.md", "path": "b.md"}]
+    }
+    assert [(item["resource"], item["operation"]) for item in contract["output"]] == [
+        ('file."a/out.md"', "CREATE"),
+        ('file."b.md"', "UPDATE"),
+    ]
+    assert "input_context" not in contract
+    # What was only read stays a warning.
+    assert "a/in.txt: read by read_file (call 1)" in result.err
+    more = {**NOTES, "tool_calls": [*NOTES["tool_calls"], NOTES["tool_calls"][1] | {
+        "arguments": {"path": "c.md", "content": "x"}}]}  # fmt: skip
+    (here / "run.json").write_text(json.dumps(more))
+    verdict = bench(
+        "verify", "--contract", "c/notes.yaml", "--from-file", "run.json", "--json", cwd=here
+    )
+    assert verdict.code == 1
+    assert "c.md" in json.loads(verdict.out)["reason"]
+
+
+@pytest.mark.parametrize(
+    ("workflow", "said"),
+    [
+        ("snapshot", "every trace of this format has the workflow 'snapshot'"),
+        ("invoke 171105b7-59dd-49c0-9677-0b95395aa46a", "holds an id that no other trace may have"),
+        ("notes", ""),
+    ],
+)
+def test_a_workflow_that_says_little_is_warned_of(here: Path, workflow: str, said: str) -> None:
+    (here / "run.json").write_text(json.dumps({**NOTES, "workflow": workflow}))
+    result = generate(here)
+    assert said in result.err
+    assert ("choose" in result.err) == bool(said)
+
+
+def test_the_task_is_offered_as_what_the_contract_judges(here: Path) -> None:
+    (here / "run.json").write_text(json.dumps({**NOTES, "task": 'a: "b"'}))
+    text = generate(here).out
+    (line,) = [line for line in text.splitlines() if line.startswith("# applies_to: ")]
+    assert yaml.safe_load(line[2:]) == {"applies_to": {"task": 'a: "b"'}}

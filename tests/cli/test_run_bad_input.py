@@ -169,8 +169,10 @@ def test_no_contracts_at_all(project: Path) -> None:
     result = bench("run", cwd=project)
     assert result.code == 11
     assert "2 traces in 1 file (2 snapshot)" in result.out
-    assert "required: [get_order]" in result.out
-    assert "then: bench run --contracts contracts" in result.out
+    assert "bench generate-contract --from-file " in result.out
+    assert " --trace-id t1 --out contracts/first.yaml" in result.out
+    assert "Every trace of it used get_order." in result.out
+    assert "  bench run --contracts contracts" in result.out
     assert not (project / "data").exists()
 
 

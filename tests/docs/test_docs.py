@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
+from benchmark_assets.adapters.formats import FORMATS
 from benchmark_assets.cli.main import COMMANDS
 from tests.docs.consoles import DOCUMENTS, ROOT, fits, needs_real_traces, prepare, run, steps
 from tests.real_data import REAL
@@ -33,7 +34,8 @@ def test_commands_print_what_the_document_says(document: Path, tmp_path: Path) -
         elif step.command is not None:
             printed = run(step.command, tmp_path)
             assert fits(step.expected, printed), (
-                f"$ {step.command}\n{printed}\nRefresh: python -m tests.docs.consoles {document.name}"
+                f"$ {step.command}\n{printed}\n"
+                f"Refresh: python -m tests.docs.consoles {document.relative_to(ROOT)}"
             )
 
 
@@ -41,6 +43,13 @@ def test_commands_print_what_the_document_says(document: Path, tmp_path: Path) -
 def test_every_command_is_documented(command: str) -> None:
     texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
     assert any(f"bench {command}" in text for text in texts)
+
+
+def test_every_format_is_documented_and_no_other() -> None:
+    text = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
+    table = text.split("\n## Formats\n\n")[1].split("\n\n")[0]
+    documented = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
+    assert sorted(documented) == sorted(known.name for known in FORMATS)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -267,6 +267,24 @@ def test_a_name_that_is_nearly_a_declared_one_is_noticed() -> None:
     assert likely_misspelt(resolve("page.Main.variable.svcVacations", SHOP), SHOP) is None
 
 
+@pytest.mark.parametrize(
+    ("reference", "part"),
+    [
+        ("page.Main.varable.svcVacations", "variable"),
+        ("page.Main.Variable", "variable"),
+        ("page.Main.widgets", "widget"),
+        ("page.Main.javascripts.load", "javascript"),
+        ('page.Main."variable"', None),
+        ("page.Main.title", None),
+        ("page.Main", None),
+        ("api.hrdb.varable", None),
+    ],
+)
+def test_a_part_of_a_page_that_is_nearly_named(reference: str, part: str | None) -> None:
+    wanted = None if part is None else f"did you mean '{part}'?"
+    assert likely_misspelt(resolve(reference, SHOP), SHOP) == wanted
+
+
 # In a contract.
 
 

@@ -223,3 +223,15 @@ def test_no_verdict_says_every_problem() -> None:
     found = json.loads(no_verdict_json([Problem("is bad", file="a.json"), Problem("and more")]))
     assert list(found)[:3] == ["passed", "score", "plugins"]
     assert (found["passed"], found["reason"]) == (None, "a.json: is bad\nand more")
+
+
+def test_long_lists_of_information_are_for_those_who_ask() -> None:
+    calls = [Check(name=f"model call {n}", outcome="info", observed="3 tokens") for n in range(40)]
+    failed = Check(name="x", outcome="failed", expected="a", observed="b", reason="c")
+    item = verification(PluginResult(plugin="usage", checks=(*calls, failed)))
+    short = render(item)
+    assert "model call 5\n" in short
+    assert "model call 6\n" not in short
+    assert "… and 34 more with --verbose" in short
+    assert "FAILED   x" in short
+    assert "model call 39\n" in render(item, full=True)

@@ -25,7 +25,11 @@ COVERED = (
     "model/verdict.py",
     # A default of a section and the canonical form of JSON decide verdicts as well.
     "model/contract.py",
+    "model/harness.py",
     "model/identity.py",
+    "model/matchers.py",
+    "model/resources.py",
+    "model/section.py",
 )
 
 

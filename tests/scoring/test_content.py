@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from benchmark_assets.scoring.content import (
     elements,
     evidence_for,
     find_element,
+    is_named,
     occurs,
     parsed,
     with_json_read,
@@ -44,6 +46,33 @@ from tests.scoring.values import json_values, texts
 )
 def test_a_name_occurs_as_a_word_of_its_own(name: str, text: str, found: bool) -> None:
     assert occurs(name, text) is found
+
+
+@given(texts, texts, texts)
+def test_a_name_occurs_where_an_expression_finds_it(name: str, before: str, after: str) -> None:
+    head = r"(?<!\w)" if re.match(r"\w", name) else ""
+    tail = r"(?!\w)" if re.search(r"\w\Z", name) else ""
+    bounded = re.compile(head + re.escape(name) + tail)
+    for text in (before, before + name + after, name + before + name):
+        assert occurs(name, text) is (bounded.search(text) is not None)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ({"svcA": {}}, True),
+        ({"all": {"svcA": 1}}, True),
+        ([{"name": "svcA"}], True),
+        (["svcA"], True),
+        ("svcA", True),
+        ({"svcB": {"of": "Variables.svcA"}}, False),
+        ({"svcAll": {}}, False),
+        ({"svcB": [1, None, True]}, False),
+        ({}, False),
+    ],
+)
+def test_a_name_is_more_than_a_mention(data: Any, found: bool) -> None:
+    assert is_named(data, "svcA") is found
 
 
 @pytest.mark.parametrize(

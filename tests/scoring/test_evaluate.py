@@ -176,6 +176,31 @@ def test_a_plugin_with_nothing_to_judge_is_left_out() -> None:
     assert [result.plugin for result in verdict.plugins] == ["good"]
 
 
+class _Unspeakable(Exception):  # noqa: N818 - its name is shown
+    """An error of a plugin that does harm when asked what it says."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+def test_an_error_that_ends_the_process_when_shown_is_named_all_the_same() -> None:
+    plugin = raising_in_judge("mine", _Unspeakable())
+    verdict = ContractJudge(contract(), [plugin]).evaluate(Evidence(trace()))
+    assert (verdict.outcome, verdict.reason) == ("error", "plugin mine raised _Unspeakable")
+
+
+@pytest.mark.parametrize(("outcome", "expected"), [("failed", "unresolved"), ("error", "error")])
+def test_a_check_without_a_reason_gives_its_name_for_one(
+    outcome: CheckOutcome, expected: str
+) -> None:
+    def judge(_: Evidence) -> Iterator[Check]:
+        yield Check(name="no secrets", outcome=outcome)
+
+    plugin = Plugin("mine", "a plugin", lambda _: judge)
+    verdict = ContractJudge(contract(), [plugin]).evaluate(Evidence(trace()))
+    assert (verdict.outcome, verdict.reason) == (expected, "mine: no secrets")
+
+
 def test_what_ends_the_process_is_not_swallowed() -> None:
     def judge(_: Evidence) -> Iterator[Check]:
         raise KeyboardInterrupt

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -650,10 +649,9 @@ def test_page_names_that_begin_alike_are_referenced_apart() -> None:
     ],
     ids=lambda value: value[:12],
 )
-def test_texts_that_never_end_are_read_in_time(path: str, text: str) -> None:
-    started = time.monotonic()
+def test_texts_that_never_end_are_read(path: str, text: str) -> None:
+    # In time squared, as it once was, this would not end while anybody waits.
     infer(trace(tool_calls=[edit(path, "x", text)]))
-    assert time.monotonic() - started < 10
 
 
 def test_a_comment_holds_no_widget() -> None:

@@ -42,6 +42,12 @@ def matches(declared: list[str], seen: list[str], *roots: str) -> dict[str, str]
         ("c:/ws/../a.js", "C:/a.js"),
         ("file:///ws/a.js", "/ws/a.js"),
         ("~/a.js", "~/a.js"),
+        # macOS keeps these there, and programs write either.
+        ("/private/tmp/ws/a.js", "/tmp/ws/a.js"),
+        ("/private/var", "/var"),
+        ("/private/vars/a", "/private/vars/a"),
+        ("/ws/private/tmp/a", "/ws/private/tmp/a"),
+        ("private/tmp/a", "private/tmp/a"),
         ("Cafe\N{COMBINING ACUTE ACCENT}.html", "Caf\N{LATIN SMALL LETTER E WITH ACUTE}.html"),
     ],
 )
@@ -307,6 +313,17 @@ def test_the_relative_form_names_a_file() -> None:
     assert unknown.roots == ()
     assert unknown.relative("/ws/b.js") is None
     assert unknown.relative("b.js") == "b.js"
+
+
+def test_what_is_too_long_for_a_path_is_not_looked_into() -> None:
+    """A content in the place of a path, as models sometimes give it, costs no time squared."""
+    text = "a/b\n" * 50_000
+    assert list(endings(text)) == [normal_path(text)]
+    paths = PathMap(["src/a.js"], [text, "/ws/src/a.js"])
+    assert paths.declared_of("/ws/src/a.js") == "src/a.js"
+    assert paths.declared_of(text) is None
+    longest = "/".join(["a" * 60] * 67)
+    assert len(list(endings(longest))) == 67
 
 
 def test_the_endings_of_a_path() -> None:

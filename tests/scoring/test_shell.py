@@ -31,6 +31,7 @@ def said(text: str, directory: str | None = "") -> list[str]:
         + f" {event.path}"
         + (f" -> {event.moved_to}" if event.moved_to else "")
         + (f" {event.content!r}" if event.content is not None else "")
+        + (f" +{event.text!r}" if event.text is not None else "")
         for event in reading.events
     ]
     words += [run.kind + ("" if run.sure else "?") for run in reading.runs]
@@ -70,7 +71,9 @@ def said(text: str, directory: str | None = "") -> list[str]:
         ("echo -n hi > a.txt", ["write a.txt 'hi'"]),
         ("echo -e 'a\\tb' > a.txt", ["write a.txt"]),
         ("echo $X > a.txt", ["write a.txt"]),
-        ("echo hi >> a.txt", ["write a.txt 'hi\\n'"]),
+        ("echo hi >> a.txt", ["write a.txt +'hi\\n'"]),
+        ("ls &>> a.txt", ["write a.txt"]),
+        ("tee -a a.js <<'E'\nx\nE", ["write a.js +'x\\n'"]),
         ("echo hi >a.txt 2>&1", ["write a.txt 'hi\\n'"]),
         ("printf 'a\\nb' > a.txt", ["write a.txt 'a\\nb'"]),
         ("printf '%s' b > a.txt", ["write a.txt"]),
@@ -245,6 +248,13 @@ def test_what_is_read_of_a_command_line(text: str, expected: list[str]) -> None:
         ("(cd sub)", "", "", False),
         ("cd in", None, None, True),
         ("cd /ws", None, "/ws", True),
+        # Whether it was entered again or the shell had begun anew is not known.
+        ("cd sub && ls", "sub", None, True),
+        ("cd in/sub && ls", "/ws/in/sub", None, True),
+        ("cd ./sub/ && ls", "sub", None, True),
+        ("cd /ws && ls", "/ws", "/ws", True),
+        ("cd .. && ls", "sub/..", "sub/../..", True),
+        ("cd b && ls", "sub", "sub/b", True),
     ],
 )
 def test_the_directory_that_a_line_ends_in(

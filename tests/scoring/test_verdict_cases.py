@@ -13,6 +13,7 @@ the trace states its `skills` and `files` itself. Under `expected`:
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,9 @@ def test_what_did_not_pass_says_expected_observed_and_why(name: str) -> None:
             assert check.reason
         elif check.outcome == "passed":
             assert check.reason is None
+        # What is unknown is left out, never written as a null of ours.
+        texts = (check.expected, check.observed, check.reason)
+        assert not any(re.search(r"\bNone\b", text) for text in texts if text), check
     if verdict.outcome in ("unresolved", "error"):
         assert verdict.reason
     else:

@@ -9,6 +9,7 @@ says which bytes it came from.
 from __future__ import annotations
 
 import contextlib
+import difflib
 from collections.abc import Iterator
 from math import isfinite
 from typing import Any
@@ -22,7 +23,16 @@ from benchmark_assets.adapters.formats.base import (
     text_or_none,
 )
 from benchmark_assets.model.problem import InputError
-from benchmark_assets.model.trace import Tokens, TraceSnapshot
+from benchmark_assets.model.trace import (
+    ErrorSpan,
+    FileEvent,
+    Generation,
+    Message,
+    SkillLoad,
+    Tokens,
+    ToolCall,
+    TraceSnapshot,
+)
 
 # The last two are all that an error row may have: what was normalised can be read again.
 _MARKS = frozenset(
@@ -85,6 +95,9 @@ class SnapshotFormat:
         try:
             if not isinstance(value, dict):
                 raise msgspec.ValidationError(f"Expected `object`, got `{type(value).__name__}`")
+            misspelt = "; ".join(_misspelt(value))
+            if misspelt:
+                raise msgspec.ValidationError(misspelt)
             if "origin" not in value:
                 value = {**value, "origin": msgspec.to_builtins(origin)}
             try:
@@ -107,6 +120,47 @@ class SnapshotFormat:
                 problem=f"{where}is no valid snapshot: {error}",
             )
         return _with_parsed_arguments(snapshot)
+
+
+_PARTS: dict[str, type[msgspec.Struct]] = {
+    "tokens": Tokens,
+    "tool_calls": ToolCall,
+    "generations": Generation,
+    "messages": Message,
+    "skills": SkillLoad,
+    "files": FileEvent,
+    "error_spans": ErrorSpan,
+}
+_CALLED = {"tool": "name", "args": "arguments", "input": "arguments", "output": "result"}
+"""What others call the keys of a tool call."""
+
+
+def _misspelt(value: Any, part: type[msgspec.Struct] = TraceSnapshot, at: str = "") -> list[str]:
+    """Unknown keys that stand where a known one should: dropped, they would count as nothing.
+
+    Other unknown keys are a writer's own and ignored.
+    """
+    if not isinstance(value, dict):
+        return []
+    known = part.__struct_fields__
+    absent = [key for key in known if key not in value]
+    found = []
+    for key, item in value.items():
+        if key in known:
+            inner = _PARTS.get(key)
+            items = item if isinstance(item, list) else [item]
+            for index, one in enumerate(items):
+                if inner is None:
+                    break
+                where = f"{at}{key}[{index}]." if isinstance(item, list) else f"{at}{key}."
+                found += _misspelt(one, inner, where)
+            continue
+        near = difflib.get_close_matches(key, absent, n=1, cutoff=0.8)
+        meant = _CALLED.get(key) if part is ToolCall else None
+        meant = meant if meant in absent else near[0] if near else None
+        if meant is not None:
+            found.append(f"{at}{key} is not a known key; did you mean '{meant}'?")
+    return found
 
 
 _TIMES = frozenset({"started_at", "ended_at", "at"})

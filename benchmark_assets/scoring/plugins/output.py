@@ -8,8 +8,9 @@ call wrote over does not, nor what the call wrote to other files. Where any elem
 meant and the trace shows which ones were changed as demanded, those alone are looked at.
 
 A change is *unrelated* if no entry of the section is about it, or if it also created, altered or
-removed another element of a JSON file than those of the entries. Calls that may have changed
-files unseen, such as shell scripts, are listed: nothing can be said for or against them.
+removed another element of a JSON file than those of the entries. A file that the trace created
+and took away again, such as a scratch file, is no change. It is listed, and so are calls that may
+have changed files unseen, such as shell scripts: nothing can be said for or against them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from benchmark_assets.scoring.changes import (
     changed_elements,
     concerns,
     element_texts,
+    file_key,
     follow,
     net_effect,
 )
@@ -78,7 +80,7 @@ def _prepare(contract: Contract) -> Judge | None:
                 yield _matched(evidence, demand, target, effect, changes, check)
             for text in target.qualifiers:
                 yield mentioned(evidence, f"qualifier: {target.label}: {text}", text)
-        yield from _unrelated(evidence, [target for _, target in demands], changes)
+        yield from _unrelated(evidence, paths, [target for _, target in demands], changes)
         yield from _unseen(evidence, activity)
 
     return judge
@@ -180,8 +182,11 @@ def _matched(
             name=name, outcome="skipped", expected=wanted, observed="no such change to look at"
         )
     found, last, overwritten = Evidenced("silent", "nothing of it is there"), None, False
+    by_call: dict[int | None, list[Change]] = {}
+    for change in changes:
+        by_call.setdefault(change.call, []).append(change)
     for change in reversed(effect.changes):
-        documents = _documents(evidence, demand, change, changes, overwritten)
+        documents = _documents(evidence, demand, change, by_call[change.call], overwritten)
         said = _said(demand, target, effect, documents)
         if said.finding == "fits":
             return Check(name=name, outcome="passed", where=at_index(evidence, change.call))
@@ -238,7 +243,7 @@ def _documents(
     evidence: Evidence,
     demand: OutputDemand,
     change: Change,
-    changes: Sequence[Change],
+    of_call: Sequence[Change],
     overwritten: bool,
 ) -> _Documents:
     """What one call shows; of contents that a later call wrote over, nothing."""
@@ -247,8 +252,8 @@ def _documents(
     # Of a call that changes several files, each content is evidence for its own file alone.
     foreign = {
         text
-        for other in changes
-        if other.call == change.call and other.path != change.path
+        for other in of_call
+        if other.path != change.path
         for text in (*other.written, *other.replaced)
     } - own
     if overwritten and not gone:
@@ -272,12 +277,21 @@ def _documents(
 
 
 def _unrelated(
-    evidence: Evidence, targets: Sequence[Target], changes: Sequence[Change]
+    evidence: Evidence, paths: PathMap, targets: Sequence[Target], changes: Sequence[Change]
 ) -> Iterator[Check]:
-    unrelated: dict[str, list[Change]] = {}
+    by_file: dict[str, list[Change]] = {}
     for change in changes:
         if not _related(targets, change):
-            unrelated.setdefault(change.declared or change.path, []).append(change)
+            by_file.setdefault(file_key(change.path, paths), []).append(change)
+    unrelated: dict[str, list[Change]] = {}
+    undone: list[str] = []
+    for found in by_file.values():
+        shared = any(found[0].declared in target.paths for target in targets)
+        path = found[0].declared or paths.relative(found[0].path) or found[0].path
+        if not shared and found[0].existed is False and not found[-1].exists:
+            undone.append(f"{path} by {_calls(evidence, found)}")
+        else:
+            unrelated[path] = found
     for path, found in unrelated.items():
         shared = any(found[0].declared in target.paths for target in targets)
         what = "something else in it" if shared else "it"
@@ -291,6 +305,9 @@ def _unrelated(
         )
     if not unrelated:
         yield Check(name="no unrelated changes", outcome="passed")
+    if undone:
+        observed = f"created and gone again: {'; '.join(undone)}"
+        yield Check(name="undone changes", outcome="info", observed=observed)
 
 
 def _related(targets: Sequence[Target], change: Change) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.trace import SkillLoad
 from benchmark_assets.model.verdict import Check
+from benchmark_assets.scoring.activity import Activity, effects_of
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import any_glob
 from benchmark_assets.scoring.plugins.base import (
@@ -19,6 +20,7 @@ from benchmark_assets.scoring.plugins.base import (
     Plugin,
     at_index,
     name_calls,
+    succeeded,
     unknown_harness,
 )
 
@@ -46,8 +48,31 @@ def _prepare(contract: Contract) -> Judge | None:
                 observed=_observed(evidence, activity.skills, name),
             )
         yield from _extra(evidence, [s for s in activity.skills if not declared(s.name)])
+        yield from _unnamed(evidence, activity)
 
     return judge
+
+
+def _unnamed(evidence: Evidence, activity: Activity) -> Iterator[Check]:
+    """Calls that loaded a skill which the trace does not name: it may be one too many."""
+    calls = evidence.trace.tool_calls
+    profile = next((p for p in evidence.profiles if p.name == activity.harness), None)
+    unnamed = [
+        index
+        for index in activity.unknown
+        if profile is not None and effects_of(profile, calls[index].name) is not None
+        # What the trace states itself is complete; what failed loaded nothing.
+        if not evidence.trace.skills and succeeded(calls[index])
+    ]
+    if unnamed:
+        yield Check(
+            name="skills are named",
+            outcome="error",
+            expected="every skill that was loaded is named",
+            observed=name_calls(evidence, unnamed),
+            reason="a skill was loaded and the trace does not show which",
+            where=at_index(evidence, unnamed[0]),
+        )
 
 
 def _required(evidence: Evidence, name: str, loads: Sequence[SkillLoad]) -> Check:

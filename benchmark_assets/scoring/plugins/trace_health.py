@@ -112,8 +112,8 @@ def _normal_ending(trace: TraceSnapshot) -> Check:
 def _failed_calls(trace: TraceSnapshot, in_error: bool, fail_on_recovered: bool) -> Iterator[Check]:
     failed = [(i, call) for i, call in enumerate(trace.tool_calls) if not succeeded(call)]
     if not failed:
-        if any(call.status is not None for call in trace.tool_calls):
-            yield Check(name="no failed calls", outcome="passed")
+        if trace.tool_calls:
+            yield _unless_unrecorded(trace, "no failed calls")
         return
     index, call = failed[0]
     observed = ", ".join(name_call(other, i) for i, other in failed)
@@ -132,11 +132,18 @@ def _failed_calls(trace: TraceSnapshot, in_error: bool, fail_on_recovered: bool)
     )
 
 
+def _unless_unrecorded(trace: TraceSnapshot, name: str) -> Check:
+    """A pass, if the trace records whether calls failed at all."""
+    if any(call.status is not None for call in trace.tool_calls):
+        return Check(name=name, outcome="passed")
+    return Check(name=name, outcome="skipped", observed="status is not recorded")
+
+
 def _failed_spans(trace: TraceSnapshot, in_error: bool, fail_on_recovered: bool) -> Iterator[Check]:
     spans = trace.error_spans
     if not spans:
-        if any(call.status is not None for call in trace.tool_calls):
-            yield Check(name="no error spans", outcome="passed")
+        if trace.tool_calls:
+            yield _unless_unrecorded(trace, "no error spans")
         return
     message = f": {show(spans[0].message)}" if spans[0].message else ""
     recovered = "" if in_error else " and was recovered from"
