@@ -49,7 +49,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = folder / "benchmark.yaml"
     # A schedule that fires while the test waits.
     config.write_text(config.read_text() + 'schedule: {cron: "* * * * *"}\n')
-    (folder / "contracts").mkdir()
+    (folder / "contracts").mkdir(exist_ok=True)
     for number in range(3):
         (folder / "contracts" / f"c{number}.yaml").write_text(
             f'workflow: w{number}\ncontract_version: "1"\nfinal: {{contains: ["4{number}"]}}\n'
