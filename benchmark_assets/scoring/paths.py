@@ -3,14 +3,14 @@ r"""Whether a path that a trace shows is a file that a contract names.
 Belongs here: the written forms of paths, and which folder of a trace is the workspace. Does not
 belong here: which paths a contract names or what was done with them.
 
-Agents write the same file as `src/a.js`, `./src/a.js`, `/work/shop/src/a.js`, `src\a.js` or
+Agents write the same file as `src/a.js`, `./src/a.js`, `/code/shop/src/a.js`, `src\a.js` or
 `shop/src/a.js`. That one path ends with another is not enough to call them the same file:
 `backup/src/a.js` ends with `src/a.js` too. What decides is the *workspace root*:
 
 - Where the trace's metadata name it, a path is the declared one if it is that path under the
   root, or relative and equal. Nothing else is.
   One relative form is read from the folder above the root: `shop/src/a.js` under the root
-  `/work/shop`, if every relative path of the trace is written so.
+  `/code/shop`, if every relative path of the trace is written so.
 - Where they do not, a folder is taken for the root if a seen path is a declared path in that
   folder, and all other seen paths lie in it too. Paths that lie elsewhere altogether do not
   count against it: those with only `/` in common, those in a hidden folder beside it or above
@@ -20,7 +20,7 @@ Agents write the same file as `src/a.js`, `./src/a.js`, `/work/shop/src/a.js`, `
 
 So there is one root, written relative, absolute or both, and no two files are ever taken for one
 declared path. What paths alone cannot tell is a root that is itself called like the beginning of
-a declared path: of `/work/src/a.js` alone, `src/a.js` is assumed to be meant.
+a declared path: of `/code/src/a.js` alone, `src/a.js` is assumed to be meant.
 
 Upper and lower case differ, Unicode is compared in NFC, and `\` separates like `/`: a Unix file
 name with a backslash in it is not told from a path.
@@ -274,7 +274,7 @@ def _infer_roots(seen: Sequence[str], fits: Callable[[str], bool]) -> tuple[str,
     absolute = _best_root([path for path in seen if is_absolute(path)], fits)
     roots = [root for root in (relative, absolute) if root is not None]
     if len(roots) == 2 and roots[0][1] and not f"{roots[1][1]}/".endswith(f"/{roots[0][1]}/"):
-        # Unlike `shop/src/a.js` and `/work/shop/src/b.js`, they name two folders.
+        # Unlike `shop/src/a.js` and `/code/shop/src/b.js`, they name two folders.
         roots = [max(roots, key=lambda root: root[0])]
     return tuple(path for _, path in roots)
 
@@ -292,7 +292,7 @@ def _named_root(
 ) -> tuple[str, str] | None:
     """How relative paths write a known root, if they begin with its own last folders.
 
-    Returns (`shop`, `/work/shop`); None if they are relative to the root, as they should be.
+    Returns (`shop`, `/code/shop`); None if they are relative to the root, as they should be.
     """
     best = _best_root([path for path in seen if not is_absolute(path)], fits) if known else None
     if best is None or not best[1]:

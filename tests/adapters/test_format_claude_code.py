@@ -41,7 +41,7 @@ def row(kind: str, **fields: Any) -> dict[str, Any]:
         "parentUuid": None,
         "isSidechain": False,
         "sessionId": SESSION,
-        "cwd": "/work/shop",
+        "cwd": "/code/shop",
         "gitBranch": "main",
         "version": "2.1.22",
         "timestamp": "2026-02-01T10:00:00.000Z",
@@ -107,16 +107,16 @@ WHOLE = [
     says({"type": "thinking", "thinking": "I will write it."}),
     says("I will write it.", timestamp="2026-02-01T10:00:01.000Z"),
     says(
-        use("Write", {"file_path": "/work/shop/a.md", "content": "# A"}),
+        use("Write", {"file_path": "/code/shop/a.md", "content": "# A"}),
         timestamp="2026-02-01T10:00:02.000Z",
         usage={**USAGE, "output_tokens": 25},
         stop_reason="tool_use",
     ),
     user(
-        [gives("File created successfully at: /work/shop/a.md")],
+        [gives("File created successfully at: /code/shop/a.md")],
         toolUseResult={
             "type": "create",
-            "filePath": "/work/shop/a.md",
+            "filePath": "/code/shop/a.md",
             "originalFile": None,
             "structuredPatch": [],
         },
@@ -143,7 +143,7 @@ def test_a_whole_session_field_by_field() -> None:
     assert (found.prompt, found.final_answer) == ("Add a page.", "There it is.")
     assert (found.ended, found.ended_normally, found.error) == ("end_turn", True, None)
     assert found.metadata == {
-        "cwd": "/work/shop",
+        "cwd": "/code/shop",
         "git_branch": "main",
         "version": "2.1.22",
         "permission_mode": "acceptEdits",
@@ -157,12 +157,12 @@ def test_a_whole_session_field_by_field() -> None:
     assert str(made.ended_at) == "2026-02-01 10:00:04.500000+00:00"
     assert msgspec.structs.replace(made, started_at=None, ended_at=None) == ToolCall(
         name="Write",
-        arguments={"file_path": "/work/shop/a.md", "content": "# A"},
+        arguments={"file_path": "/code/shop/a.md", "content": "# A"},
         result={
-            "content": "File created successfully at: /work/shop/a.md",
+            "content": "File created successfully at: /code/shop/a.md",
             "details": {
                 "type": "create",
-                "filePath": "/work/shop/a.md",
+                "filePath": "/code/shop/a.md",
                 "originalFile": None,
                 "structuredPatch": [],
             },

@@ -32,7 +32,7 @@ def events(*data: dict[str, Any]) -> list[FileEvent]:
 def changes(*data: dict[str, Any]) -> list[Change]:
     found = events(*data)
     seen = [path for event in found for path in (event.path, event.moved_to) if path is not None]
-    return follow(found, PathMap([FILE], seen, ["/work/shop"]))
+    return follow(found, PathMap([FILE], seen, ["/code/shop"]))
 
 
 def states(found: list[Change]) -> list[tuple[Any, ...]]:
@@ -124,7 +124,7 @@ def test_a_move_over_a_file_updates_it() -> None:
 
 def test_one_file_by_several_spellings_is_one() -> None:
     found = changes(
-        {"operation": "create", "path": f"/work/shop/{FILE}", "content": "x"},
+        {"operation": "create", "path": f"/code/shop/{FILE}", "content": "x"},
         {"operation": "delete", "path": f"./{FILE}"},
     )
     assert states(found) == [(False, True, None, "x"), (True, False, "x", None)]

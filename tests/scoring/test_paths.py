@@ -143,12 +143,12 @@ def test_what_is_absolute() -> None:
         # How a known root's own folder is written in relative paths.
         (
             ["src/a.js"],
-            ["shop/src/a.js", "/work/shop/src/a.js"],
-            ["/work/shop"],
-            {"shop/src/a.js": "src/a.js", "/work/shop/src/a.js": "src/a.js"},
+            ["shop/src/a.js", "/code/shop/src/a.js"],
+            ["/code/shop"],
+            {"shop/src/a.js": "src/a.js", "/code/shop/src/a.js": "src/a.js"},
         ),
-        (["src/a.js"], ["shop/src/a.js", "src/b.js"], ["/work/shop"], {}),
-        (["src/a.js"], ["shop/src/a.js"], ["/work/other"], {}),
+        (["src/a.js"], ["shop/src/a.js", "src/b.js"], ["/code/shop"], {}),
+        (["src/a.js"], ["shop/src/a.js"], ["/code/other"], {}),
         (
             ["src/a.js", "src/b.js"],
             ["/ws/src/a.js", "src/b.js"],

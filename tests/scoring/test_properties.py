@@ -178,7 +178,7 @@ def test_no_trace_makes_a_plugin_raise(
 
 
 @pytest.mark.parametrize("harness", TOOLS)
-@given(data=st.data(), root=json_values() | st.just("/work/shop"))
+@given(data=st.data(), root=json_values() | st.just("/code/shop"))
 def test_no_call_of_a_harness_makes_a_plugin_raise(
     harness: str, data: st.DataObject, root: Any
 ) -> None:
@@ -291,7 +291,7 @@ DEMANDS: dict[str, Any] = {
     ],
 }
 sane_calls = harness_calls(TOOLS["app-builder"], sane=True)
-roots = st.sampled_from([{}, {"project_root": "/work/shop"}])
+roots = st.sampled_from([{}, {"project_root": "/code/shop"}])
 
 
 def scored(verdict: Verdict, *plugins: str) -> list[tuple[str, str, str]]:
