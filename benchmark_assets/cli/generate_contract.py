@@ -18,7 +18,7 @@ from benchmark_assets import __version__
 from benchmark_assets.adapters.contract_files import dump_contract, parse_contract
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.adapters.project_file import load_project
-from benchmark_assets.cli.one_trace import read_one
+from benchmark_assets.cli.one_trace import read_one, snapshot_option, trace_id_option
 from benchmark_assets.cli.options import config_option, format_option, json_option
 from benchmark_assets.cli.output import print_problems, stderr
 from benchmark_assets.model.contract import Contract
@@ -56,18 +56,8 @@ def _text(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
 
 
 @click.command("generate-contract")
-@click.option(
-    "--from-file",
-    "--snapshot",
-    "from_file",
-    type=click.Path(path_type=Path),
-    help="File that the trace is saved in, in any trace format.",
-)
-@click.option(
-    "--trace-id",
-    envvar="TRACE_ID",
-    help="Which trace, where the file holds several; default: TRACE_ID.",
-)
+@snapshot_option
+@trace_id_option
 @click.option(
     "--workflow", callback=_text, help="The contract's workflow; default: the trace's own."
 )
@@ -100,7 +90,7 @@ def _text(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
 @config_option
 @json_option
 def command(
-    from_file: Path | None,
+    snapshot: Path | None,
     trace_id: str | None,
     workflow: str | None,
     out: Path | None,
@@ -124,7 +114,7 @@ def command(
 
     Example: bench generate-contract --from-file run.json --out contracts/refund.yaml
     """
-    if from_file is None:
+    if snapshot is None:
         raise click.UsageError(
             "name the file that the trace is saved in: --from-file FILE"
             + ("" if trace_id is None else ". Traces are not fetched by id yet: save it first")
@@ -138,7 +128,7 @@ def command(
         raise click.UsageError(
             f"there is no harness profile '{harness}'; there are: {', '.join(known)}"
         )
-    file, trace = read_one(from_file, trace_id, workspace.project.config, format_name=format_name)
+    file, trace = read_one(snapshot, trace_id, workspace.project.config, format_name=format_name)
     if trace.problem is not None:
         raise InputError(file.problem(f"no contract can be made of this trace: {trace.problem}"))
     evidence = Evidence(trace, workspace.rules.profiles)

@@ -19,6 +19,19 @@ from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.report.text import printable
 
+snapshot_option = click.option(
+    "--snapshot",
+    "--from-file",
+    "snapshot",
+    type=click.Path(path_type=Path),
+    help="File that the trace is saved in, in any trace format.",
+)
+trace_id_option = click.option(
+    "--trace-id",
+    envvar="TRACE_ID",
+    help="Which trace, where the file holds several; default: TRACE_ID.",
+)
+
 LISTED = 20
 """Most ids of traces that an error lists."""
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from benchmark_assets.adapters.contract_files import ContractFile, find_contract
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.adapters.traces import why_unplaced
-from benchmark_assets.cli.one_trace import read_one
+from benchmark_assets.cli.one_trace import read_one, snapshot_option, trace_id_option
 from benchmark_assets.cli.options import config_option, format_option, json_option
 from benchmark_assets.cli.output import (
     EXIT_CLEAN,
@@ -45,18 +45,8 @@ _EXIT = {True: EXIT_CLEAN, False: EXIT_FAILED, None: EXIT_NO_VERDICT}
 
 @click.command("verify")
 @click.option("--contract", "contract_name", help="Contract file, or the id of a contract.")
-@click.option(
-    "--snapshot",
-    "--from-file",
-    "snapshot",
-    type=click.Path(path_type=Path),
-    help="File that the trace is saved in, in any trace format.",
-)
-@click.option(
-    "--trace-id",
-    envvar="TRACE_ID",
-    help="Which trace, where the file holds several; default: TRACE_ID.",
-)
+@snapshot_option
+@trace_id_option
 @click.option(
     "--plugins",
     "plugin_names",
