@@ -183,6 +183,8 @@ class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         skills, files: What the source itself states about them. Most sources record tool calls
             only; what those did to the world is then read from a harness profile (`scoring`).
         error_spans: Failures outside tool calls, each once.
+        failures_recorded: Whether the source marks whatever failed, so that no mark is no
+            failure. Where it is not said, calls with a status show the same.
         error: The trace's error state (crash, time-out, step limit), in words; None if none.
         duration_ms: Wall time of the whole trace in milliseconds.
         tokens: The agent's tokens over the whole trace, not a simulated user's.
@@ -220,6 +222,7 @@ class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     files: tuple[FileEvent, ...] = ()
     messages: tuple[Message, ...] = ()
     error_spans: tuple[ErrorSpan, ...] = ()
+    failures_recorded: bool = False
     problem: str | None = None
 
     @property

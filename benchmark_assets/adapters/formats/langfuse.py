@@ -218,6 +218,7 @@ def read_trace(
     ended = max(ends, default=None)
     problems = _problems(fields, rows, top, broken, _where(origin))
     return TraceSnapshot(
+        failures_recorded=any("level" in row.raw for row in rows),
         trace_id=id_or_none(fields.get("id")) or _made_id(origin),
         origin=origin,
         name=text_or_none(fields.get("name")) or next((row.name for row in top), None),

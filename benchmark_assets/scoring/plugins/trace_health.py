@@ -63,7 +63,7 @@ def _prepare(contract: Contract) -> Judge | None:
                 observed=trace.error,
                 reason=f"the run failed: {trace.error}",
             )
-        elif trace.ended_normally is None and all(call.status is None for call in trace.tool_calls):
+        elif trace.ended_normally is None and not _recorded(trace):
             yield Check(name="no error state", outcome="skipped", observed="status is not recorded")
         else:
             yield Check(name="no error state", outcome="passed")
@@ -112,7 +112,7 @@ def _normal_ending(trace: TraceSnapshot) -> Check:
 def _failed_calls(trace: TraceSnapshot, in_error: bool, fail_on_recovered: bool) -> Iterator[Check]:
     failed = [(i, call) for i, call in enumerate(trace.tool_calls) if not succeeded(call)]
     if not failed:
-        if trace.tool_calls:
+        if trace.tool_calls or trace.failures_recorded:
             yield _unless_unrecorded(trace, "no failed calls")
         return
     index, call = failed[0]
@@ -132,9 +132,14 @@ def _failed_calls(trace: TraceSnapshot, in_error: bool, fail_on_recovered: bool)
     )
 
 
+def _recorded(trace: TraceSnapshot) -> bool:
+    """Whether the trace would show it if something had failed."""
+    return trace.failures_recorded or any(call.status is not None for call in trace.tool_calls)
+
+
 def _unless_unrecorded(trace: TraceSnapshot, name: str) -> Check:
     """A pass, if the trace records whether calls failed at all."""
-    if any(call.status is not None for call in trace.tool_calls):
+    if _recorded(trace):
         return Check(name=name, outcome="passed")
     return Check(name=name, outcome="skipped", observed="status is not recorded")
 
@@ -142,7 +147,7 @@ def _unless_unrecorded(trace: TraceSnapshot, name: str) -> Check:
 def _failed_spans(trace: TraceSnapshot, in_error: bool, fail_on_recovered: bool) -> Iterator[Check]:
     spans = trace.error_spans
     if not spans:
-        if trace.tool_calls:
+        if trace.tool_calls or trace.failures_recorded:
             yield _unless_unrecorded(trace, "no error spans")
         return
     message = f": {show(spans[0].message)}" if spans[0].message else ""
