@@ -21,6 +21,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from benchmark_assets.model.fidelity import WorkflowRecord
+
 CallStatus = Literal["ok", "error"]
 FileOperation = Literal["read", "create", "update", "write", "delete", "move"]
 
@@ -189,6 +191,9 @@ class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         duration_ms: Wall time of the whole trace in milliseconds.
         tokens: The agent's tokens over the whole trace, not a simulated user's.
         cost_usd: The agent's cost in US dollars as measured; prices fill gaps only later.
+        workflow_record: What a framework itself reported of the executors it ran, beside the
+            model calls made for them; None if it reported nothing, so that there is nothing to
+            compare.
         problem: Why no verdict can be given: the record could not be read, the trace is
             incomplete, or the infrastructure (not the agent) failed. None when it can.
     """
@@ -223,6 +228,7 @@ class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     messages: tuple[Message, ...] = ()
     error_spans: tuple[ErrorSpan, ...] = ()
     failures_recorded: bool = False
+    workflow_record: WorkflowRecord | None = None
     problem: str | None = None
 
     @property
