@@ -29,7 +29,10 @@ class CellProvenance(msgspec.Struct, frozen=True):
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """All that went into an edition, by hash."""
+    """All that went into an edition, by hash.
+
+    `fidelity` is over all comparisons of ledgers, those still to be made included.
+    """
 
     engine: str
     leaderboard: str
@@ -37,6 +40,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     harnesses: dict[str, str] = {}
     plugins: dict[str, str] = {}
     cells: tuple[CellProvenance, ...]
+    fidelity: str = ""
 
 
 class Current(msgspec.Struct, frozen=True):

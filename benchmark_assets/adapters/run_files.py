@@ -1,11 +1,10 @@
 """Runs of one contract × model in one month as a Parquet file: verdicts with their checks.
 
-Belongs here: the file's schema, replacing a month under compare-and-swap. Does not belong here:
-judging (`scoring`) or deciding what is stale (`pipeline`).
+Belongs here: the file's schema and order. Does not belong here: judging (`scoring`), replacing
+dates of a file (`month_files`) or deciding what is stale (`pipeline`).
 
 One row is one run, its checks nested in it, so that a run and its checks commit in one rename.
-Rows are sorted by (date, task, trial, trace id). The footer maps every date that was evaluated
-to its key, also the dates on which nothing matched: what has no key was never looked at.
+Rows are sorted by (date, task, trial, trace id).
 """
 
 from __future__ import annotations
@@ -15,25 +14,13 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from benchmark_assets.adapters.parquet import read_footer, read_table, to_parquet
-from benchmark_assets.adapters.store import GONE, RUNS, Gone, Store, run_path
-from benchmark_assets.model.identity import canonical_json
+from benchmark_assets.adapters.check_columns import FIELDS, check_cell
+from benchmark_assets.adapters.month_files import COUNT, Dated, keys_of, update_dates
+from benchmark_assets.adapters.store import RUNS, Store, run_path
 from benchmark_assets.model.verdict import RunRow
 
-_CHECK = pa.struct(
-    [
-        pa.field("plugin", pa.string(), nullable=False),
-        pa.field("name", pa.string(), nullable=False),
-        pa.field("outcome", pa.string(), nullable=False),
-        pa.field("expected", pa.string()),
-        pa.field("observed", pa.string()),
-        pa.field("reason", pa.string()),
-        pa.field("span_id", pa.string()),
-        pa.field("call", pa.int32()),
-    ]
-)
+_CHECK = pa.struct([pa.field("plugin", pa.string(), nullable=False), *FIELDS])
 _PLUGIN = pa.struct(
     [
         pa.field("plugin", pa.string(), nullable=False),
@@ -90,16 +77,7 @@ def _cells(row: RunRow) -> dict[str, Any]:
         for r in row.plugins
     ]
     cells["checks"] = [
-        {
-            "plugin": result.plugin,
-            "name": check.name,
-            "outcome": check.outcome,
-            "expected": check.expected,
-            "observed": check.observed,
-            "reason": check.reason,
-            "span_id": check.where.span_id if check.where else None,
-            "call": check.where.call if check.where else None,
-        }
+        {"plugin": result.plugin, **check_cell(check)}
         for result in row.plugins
         for check in result.checks
     ]
@@ -115,11 +93,8 @@ def to_table(rows: Iterable[RunRow]) -> pa.Table:
     return pa.Table.from_pylist(cells, schema=SCHEMA)
 
 
-class Evaluated(msgspec.Struct, frozen=True):
-    """What evaluating one date of one cell gave: its key, and its rows (maybe none)."""
-
-    key: str
-    rows: tuple[RunRow, ...]
+Evaluated = Dated[RunRow]
+"""What evaluating one date of one cell gave."""
 
 
 class MonthKeys(msgspec.Struct, frozen=True):
@@ -155,13 +130,9 @@ def _month_keys(footer: Mapping[str, bytes]) -> MonthKeys:
         footer["contract"].decode(),
         footer["model"].decode(),
         footer["month"].decode(),
-        _keys(footer),
-        int(footer["runs"]),
+        keys_of(footer),
+        int(footer[COUNT]),
     )
-
-
-def _keys(footer: Mapping[str, bytes]) -> dict[str, str]:
-    return msgspec.json.decode(footer["keys"], type=dict[str, str])
 
 
 def update_month(
@@ -174,9 +145,8 @@ def update_month(
 ) -> bool:
     """Replace some dates of a month file; True if the file changed.
 
-    The file is read again under its lock and merged by date. A date evaluated from inputs that
-    are no longer the current ones is dropped: another process has, or will have, the newer.
-    A file that is left without any date is removed.
+    Dates that were evaluated from inputs that are no longer the current ones are left out
+    (`month_files.update_dates`).
 
     Args:
         store: Where the file lies.
@@ -187,41 +157,9 @@ def update_month(
         current_key: Date → the key that is right now, None if the date has no snapshots. Asked
             while the file is locked.
     """
+    identity = {"contract": contract, "model": model, "month": month}
     path = run_path(contract, model, month)
-
-    def merge(before: bytes | None) -> bytes | Gone | None:
-        with store.decoding(path):
-            keys = {} if before is None else _keys(read_footer(before))
-        fresh = {
-            date: item
-            for date, item in dates.items()
-            if current_key(date) == (None if item is None else item.key)
-        }
-        kept_dates = [date for date in keys if date not in fresh]
-        merged = {date: keys[date] for date in kept_dates}
-        merged |= {date: item.key for date, item in fresh.items() if item is not None}
-        if not merged:
-            return GONE
-        if merged == keys:
-            return None
-        new = to_table(row for item in fresh.values() if item is not None for row in item.rows)
-        if before is not None and kept_dates:
-            with store.decoding(path):
-                old = read_table(before, SCHEMA)
-            keep = pc.is_in(old.column("date"), value_set=pa.array(kept_dates))
-            new = pa.concat_tables([old.filter(keep), new])
-            # Stable within a date: each date's rows come whole from one of the two, in order.
-            new = new.take(pc.sort_indices(new, sort_keys=[("date", "ascending")]))
-        footer = {
-            "contract": contract.encode(),
-            "model": model.encode(),
-            "month": month.encode(),
-            "keys": canonical_json(merged),
-            "runs": str(new.num_rows).encode(),
-        }
-        return to_parquet(new, footer)
-
-    return store.replace(path, merge)
+    return update_dates(store, path, identity, dates, current_key, to_table, SCHEMA)
 
 
 def list_run_files(store: Store) -> list[str]:

@@ -84,7 +84,12 @@ class SourcedSnapshot(msgspec.Struct, frozen=True):
 
 
 class SnapshotFooter(msgspec.Struct, frozen=True):
-    """What a snapshot file says of itself without being read."""
+    """What a snapshot file says of itself without being read.
+
+    Attributes:
+        found: How many traces the source files hold for it.
+        ledgers: Traces in which a framework reports on its executors.
+    """
 
     date: str
     model: str
@@ -94,6 +99,7 @@ class SnapshotFooter(msgspec.Struct, frozen=True):
     traces: int
     problems: int
     found: int
+    ledgers: int = 0
 
     @property
     def accounted(self) -> bool:
@@ -259,6 +265,7 @@ def write_partition(
         traces=len(rows),
         problems=sum(item.snapshot.problem is not None for item in partition.snapshots),
         found=len(rows) + len(partition.duplicates) if found is None else found,
+        ledgers=sum(item.snapshot.workflow_record is not None for item in partition.snapshots),
     )
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     store.write(snapshot_path(date, model), to_parquet(table, _footer_bytes(footer)))
@@ -273,7 +280,12 @@ def _footer_bytes(footer: SnapshotFooter) -> dict[str, bytes]:
         "content": footer.content.encode(),
         "duplicates": canonical_json(footer.duplicates),
         "counts": canonical_json(
-            {"traces": footer.traces, "problems": footer.problems, "found": footer.found}
+            {
+                "traces": footer.traces,
+                "problems": footer.problems,
+                "found": footer.found,
+                "ledgers": footer.ledgers,
+            }
         ),
     }
 
@@ -290,6 +302,8 @@ def parse_footer(raw: Mapping[str, bytes]) -> SnapshotFooter:
         traces=counts["traces"],
         problems=counts["problems"],
         found=counts["found"],
+        # An older file has none; its traces are read again, since their reader was another.
+        ledgers=counts.get("ledgers", 0),
     )
 
 

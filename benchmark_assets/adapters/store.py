@@ -34,6 +34,7 @@ LOCKS = ".locks"
 TEMPORARY = ".tmp"
 SNAPSHOTS = "snapshots"
 RUNS = "runs"
+FIDELITY = "fidelity"
 SOURCES = "sources"
 CONTRACTS = "contracts"
 LEADERBOARD = "leaderboard"
@@ -65,6 +66,11 @@ def run_path(contract: str, model: str, month: str) -> str:
 def cell_folder(contract: str, model: str) -> str:
     """Where the runs of one cell lie."""
     return f"{RUNS}/contract={path_key(contract)}/model={path_key(model)}"
+
+
+def fidelity_path(model: str, month: str) -> str:
+    """Where the comparisons of one model's ledgers in one month (`YYYY-MM`) lie."""
+    return f"{FIDELITY}/model={path_key(model)}/month={month}.parquet"
 
 
 def contract_path(contract: str) -> str:

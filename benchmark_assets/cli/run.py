@@ -29,6 +29,7 @@ from benchmark_assets.cli.options import (
 )
 from benchmark_assets.cli.output import (
     EXIT_CLEAN,
+    EXIT_FAIL,
     EXIT_NOTHING,
     EXIT_SETUP,
     EXIT_WARN,
@@ -42,6 +43,7 @@ from benchmark_assets.model.problem import InputError, Problem, did_you_mean
 from benchmark_assets.model.project import FileSource
 from benchmark_assets.model.standings import Standings
 from benchmark_assets.pipeline.cells import retire_contracts
+from benchmark_assets.pipeline.fidelity import drop_gone
 from benchmark_assets.pipeline.freshness import leaderboard_is_current, report_is_current
 from benchmark_assets.pipeline.ingest import Inventory, remove_partition, take_inventory
 from benchmark_assets.pipeline.overview import look_around
@@ -50,6 +52,7 @@ from benchmark_assets.pipeline.plan import (
     StaleInputs,
     all_models,
     cells_to_evaluate,
+    ledgers_to_compare,
     stale_inputs,
 )
 from benchmark_assets.pipeline.workspace import Workspace
@@ -99,8 +102,9 @@ def command(
 
     Where there is no contract yet, prints what the trace files hold and how to go on.
 
-    Exit codes: 0 clean; 1 set-up or I/O error; 2 usage; 10 something could not be read or
-    evaluated; 11 no trace matched any contract.
+    Exit codes: 0 clean; 1 set-up or I/O error; 2 usage; 9 what a framework reports of a model's
+    traces is not what its model calls used; 10 something could not be read, evaluated or
+    compared; 11 no trace matched any contract.
 
     Example: bench run --traces results/ --contracts contracts/ --store /tmp/try
     """
@@ -289,6 +293,7 @@ def _update(
     from benchmark_assets.defs.plan import (
         cell_runs,
         contract_runs,
+        fidelity_runs,
         publication_runs,
         snapshot_runs,
     )
@@ -302,7 +307,7 @@ def _update(
             keys = graph.register(
                 all_models(inventory), [file.contract.id for file in loaded.contracts]
             )
-            runs, outside = snapshot_runs(stale.build, keys, graph.days.first, graph.days.last)
+            runs, outside = snapshot_runs(stale.build, keys, graph.days)
             print_problems(
                 f"{key.model} has traces of {key.date}, more than a year ahead: not ingested"
                 for key in outside
@@ -311,7 +316,10 @@ def _update(
                 graph.execute(planned)
             cells = cells_to_evaluate(workspace, selection)
             keys = graph.register([c.model for c in cells], [c.contract for c in cells])
-            for planned in cell_runs(cells, keys):
+            drop_gone(workspace)
+            ledgers = ledgers_to_compare(workspace, selection)
+            keys = graph.register([key.model for key in ledgers], ())
+            for planned in (*cell_runs(cells, keys), *fidelity_runs(ledgers, keys, graph.days)):
                 graph.execute(planned)
             for planned in publication_runs(workspace):
                 graph.execute(planned)
@@ -342,6 +350,7 @@ def _anything_to_do(workspace: Workspace, stale: StaleInputs, selection: Selecti
         stale.contracts
         or stale.build
         or cells_to_evaluate(workspace, selection)
+        or ledgers_to_compare(workspace, selection)
         or not leaderboard_is_current(workspace)
         or not report_is_current(workspace)
     )
@@ -372,6 +381,11 @@ def _exit_code(standings: Standings, *, failed: bool) -> int:
         return EXIT_SETUP
     if not standings.counts.total:
         return EXIT_NOTHING
+    gates = {item.outcome for item in standings.fidelity}
+    if "FAIL" in gates:
+        return EXIT_FAIL
+    if gates - {"PASS"}:
+        return EXIT_WARN
     if standings.counts.error or any(note.kind == "error" for note in standings.notes):
         return EXIT_WARN
     return EXIT_CLEAN

@@ -1,4 +1,4 @@
-"""The five assets, from contracts and traces to the report.
+"""The six assets, from contracts and traces to the report.
 
 Belongs here: bodies that read, call the pipeline and say in metadata what happened. Does not
 belong here: how any of it is done.
@@ -8,7 +8,7 @@ partition in it milliseconds) and does only what is stale, so running one again 
 cheap.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
@@ -16,10 +16,22 @@ import dagster as dg
 from benchmark_assets.adapters.editions import edition_folder, report_path
 from benchmark_assets.adapters.run_reader import read_runs
 from benchmark_assets.adapters.snapshot_files import SnapshotFooter, read_snapshots
-from benchmark_assets.adapters.store import cell_folder, contract_path, snapshot_path
+from benchmark_assets.adapters.store import (
+    cell_folder,
+    contract_path,
+    snapshot_path,
+)
 from benchmark_assets.adapters.stored_contracts import read_contracts
 from benchmark_assets.defs import checks, partitions
-from benchmark_assets.defs.materialized import log_partition
+from benchmark_assets.defs.fidelity import build_fidelity
+from benchmark_assets.defs.materialized import (
+    GROUP,
+    NONE,
+    OWNERS,
+    Events,
+    log_partition,
+    partitioned,
+)
 from benchmark_assets.defs.resources import Bench
 from benchmark_assets.leaderboard.runs import prepare
 from benchmark_assets.leaderboard.standings import top_failure
@@ -39,54 +51,12 @@ from benchmark_assets.pipeline.publish import publish, write_report
 from benchmark_assets.report.markdown import standings_markdown
 from benchmark_assets.report.text import format_percent
 
-GROUP = "benchmark"
-OWNERS = ["team:evaluation"]
-
-Events = Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]
-"""What a step yields. Steps over partitions log their events instead and end with `NONE`, since
-Dagster takes a step for one that yields only if it is a generator."""
-
-NONE: tuple[dg.AssetCheckResult, ...] = ()
-
-
-def _partitioned(
-    name: str,
-    partitions_def: dg.PartitionsDefinition[str],
-    description: str,
-    *,
-    kinds: set[str],
-    check_specs: list[dg.AssetCheckSpec],
-    deps: list[dg.AssetDep] | None = None,
-) -> Callable[[Callable[..., Events]], dg.AssetsDefinition]:
-    """An asset whose step logs its own materializations and check results, a partition each.
-
-    `can_subset` is what lets a step end without results of its own for asset and checks.
-    """
-    return dg.multi_asset(
-        name=name,
-        specs=[
-            dg.AssetSpec(
-                name,
-                deps=deps or [],
-                skippable=True,
-                group_name=GROUP,
-                kinds=kinds,
-                owners=OWNERS,
-                description=description,
-            )
-        ],
-        can_subset=True,
-        partitions_def=partitions_def,
-        backfill_policy=dg.BackfillPolicy.single_run(),
-        check_specs=check_specs,
-    )
-
 
 def build_assets(days: partitions.Span) -> list[dg.AssetsDefinition]:
     """The graph's assets; `days` are those that can be partitions."""
     snapshot_partitions = partitions.snapshots(days)
 
-    @_partitioned(
+    @partitioned(
         "contracts",
         partitions.contracts,
         "What each use case demands of a trace, as it was last read from its file.",
@@ -119,7 +89,7 @@ def build_assets(days: partitions.Span) -> list[dg.AssetsDefinition]:
             )
         yield from NONE
 
-    @_partitioned(
+    @partitioned(
         "trace_snapshots",
         snapshot_partitions,
         "The traces of one day and model, normalised, with the hash of their bytes.",
@@ -168,7 +138,7 @@ def build_assets(days: partitions.Span) -> list[dg.AssetsDefinition]:
                 )
         yield from NONE
 
-    @_partitioned(
+    @partitioned(
         "contract_evaluations",
         partitions.cells,
         "Every trace of one model judged by one contract, check by check.",
@@ -217,8 +187,10 @@ def build_assets(days: partitions.Span) -> list[dg.AssetsDefinition]:
             )
         yield from NONE
 
+    workflow_fidelity = build_fidelity(snapshot_partitions)
+
     @dg.asset(
-        deps=[contract_evaluations],
+        deps=[contract_evaluations, workflow_fidelity],
         group_name=GROUP,
         kinds={"json", "pandas"},
         owners=OWNERS,
@@ -286,7 +258,14 @@ def build_assets(days: partitions.Span) -> list[dg.AssetsDefinition]:
             }
         )
 
-    return [contracts, trace_snapshots, contract_evaluations, leaderboard, benchmark_report]
+    return [
+        contracts,
+        trace_snapshots,
+        contract_evaluations,
+        workflow_fidelity,
+        leaderboard,
+        benchmark_report,
+    ]
 
 
 def _contract_metadata(contract: Contract, path: str) -> dict[str, Any]:

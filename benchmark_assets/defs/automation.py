@@ -26,6 +26,7 @@ from benchmark_assets.defs.plan import (
     PlannedRun,
     cell_runs,
     contract_runs,
+    fidelity_runs,
     publication_runs,
     snapshot_runs,
 )
@@ -34,18 +35,25 @@ from benchmark_assets.defs.resources import Bench
 from benchmark_assets.model.identity import content_hash, partition_key
 from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.pipeline.cells import retire_contracts, stale_contracts
+from benchmark_assets.pipeline.fidelity import drop_gone
 from benchmark_assets.pipeline.freshness import wanted_inputs
 from benchmark_assets.pipeline.ingest import (
     remove_partition,
     stale_partitions,
     take_inventory,
 )
-from benchmark_assets.pipeline.plan import Selection, all_models, cells_to_evaluate
+from benchmark_assets.pipeline.plan import (
+    Selection,
+    all_models,
+    cells_to_evaluate,
+    ledgers_to_compare,
+)
 
 JOBS: dict[tuple[str, ...], str] = {
     ("contracts",): "store_contracts",
     ("trace_snapshots",): "ingest",
     ("contract_evaluations",): "evaluate",
+    ("workflow_fidelity",): "compare_ledgers",
     ("leaderboard", "benchmark_report"): "publish",
     ("benchmark_report",): "report",
 }
@@ -108,7 +116,7 @@ def build_sensors(
     bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition], days: partitions.Span
 ) -> list[dg.SensorDefinition]:
     """The sensors of a project whose partitions are `days`."""
-    return [_watch(bench, jobs, days), _follow_up(bench, jobs)]
+    return [_watch(bench, jobs, days), _follow_up(bench, jobs, days)]
 
 
 def _watch(
@@ -134,8 +142,8 @@ def _watch(
             remove_partition(workspace, key)
         keys = _keys(context.instance)
         known = keys.with_new(all_models(inventory), ())
-        last = max(days.last, date.fromisoformat(partitions.today()))
-        runs, outside = snapshot_runs(build, known, days.first, last)
+        last = max(days.last, _today())
+        runs, outside = snapshot_runs(build, known, partitions.Span(days.first, last))
         if outside:
             context.log.warning(
                 f"{len(outside)} partitions lie outside the graph's days, {days.first} to {last}; "
@@ -151,7 +159,9 @@ def _watch(
     return watch
 
 
-def _follow_up(bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition]) -> dg.SensorDefinition:
+def _follow_up(
+    bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition], days: partitions.Span
+) -> dg.SensorDefinition:
     @dg.sensor(
         name="follow_up",
         jobs=list(jobs),
@@ -159,7 +169,8 @@ def _follow_up(bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition]) -> dg
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
             "Stores edited contracts and archives those that are gone, then evaluates exactly the "
-            "stale cells, then publishes: one kind at a time, while nothing else runs."
+            "stale cells and compares the ledgers of new traces, then publishes: one after the "
+            "other, while nothing else runs."
         ),
     )
     def follow_up(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
@@ -174,22 +185,29 @@ def _follow_up(bench: Bench, jobs: Sequence[UnresolvedAssetJobDefinition]) -> dg
             for contract_id in gone:
                 context.instance.delete_dynamic_partition("contract", partition_key(contract_id))
         cells = {} if changed else cells_to_evaluate(workspace, Selection())
+        drop_gone(workspace)
+        ledgers = ledgers_to_compare(workspace, Selection())
         keys = _keys(context.instance)
         known = keys.with_new(
-            [cell.model for cell in cells],
+            [*(cell.model for cell in cells), *(key.model for key in ledgers)],
             [file.contract.id for file in loaded.contracts],
         )
+        covered = partitions.Span(days.first, max(days.last, _today()))
         runs = (
             contract_runs([contract.id for contract in changed], known)
-            or cell_runs(cells, known)
+            or [*cell_runs(cells, known), *fidelity_runs(ledgers, known, covered)]
             or publication_runs(workspace)
         )
         if not runs:
             return dg.SkipReason("Everything is up to date.")
-        state = repr((sorted(c.content_hash for c in changed), sorted(cells.items())))
+        state = repr((sorted(c.content_hash for c in changed), sorted(cells.items()), ledgers))
         return _result(context, runs, state + wanted_inputs(workspace), keys, known)
 
     return follow_up
+
+
+def _today() -> date:
+    return date.fromisoformat(partitions.today())
 
 
 def _keys(instance: dg.DagsterInstance) -> Keys:

@@ -24,6 +24,7 @@ MATCHED = "every_contract_matched_a_trace"
 NOTHING_STALE = "no_stale_cells"
 CONTRACTS_VALID = "contract_file_is_valid"
 FILES_READ = "every_file_is_readable"
+LEDGERS_AGREE = "ledgers_agree_with_model_calls"
 
 
 def spec(
@@ -49,6 +50,8 @@ def log_partition_check(
     *,
     looked_at: int,
     blocking: bool = False,
+    severity: dg.AssetCheckSeverity | None = None,
+    description: str | None = None,
 ) -> None:
     """Log how one partition fared: it passes when nothing was found.
 
@@ -60,7 +63,11 @@ def log_partition_check(
         findings: What is wrong, one text each.
         looked_at: How many things were looked at, so that a pass over nothing shows as that.
         blocking: Whether what depends on the partition does not happen when it fails.
+        severity: How bad a failure is; default: an error if it blocks, else a warning.
+        description: What came out in a few words; default: how many were found.
     """
+    if severity is None:
+        severity = dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN
     context.log_event(
         dg.AssetCheckEvaluation(
             asset_key=dg.AssetKey(asset),
@@ -68,8 +75,8 @@ def log_partition_check(
             passed=not findings,
             partition=key,
             blocking=blocking,
-            severity=dg.AssetCheckSeverity.ERROR if blocking else dg.AssetCheckSeverity.WARN,
-            description=_verdict(findings, looked_at),
+            severity=severity,
+            description=description or _verdict(findings, looked_at),
             metadata=_metadata(findings, looked_at),
         )
     )

@@ -6,7 +6,7 @@ here: starting runs (`runs`, `automation`).
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 
 from benchmark_assets.defs import partitions
 from benchmark_assets.model.identity import partition_key
@@ -57,15 +57,33 @@ def contract_runs(changed: Iterable[str], keys: Keys) -> list[PlannedRun]:
 
 
 def snapshot_runs(
-    build: Collection[PartitionId], keys: Keys, first: date, last: date
+    build: Collection[PartitionId], keys: Keys, days: partitions.Span
 ) -> tuple[list[PlannedRun], list[PartitionId]]:
     """Runs that build snapshots, and those of `build` that are no partitions by their day."""
-    outside = {key for key in build if not first.isoformat() <= key.date <= last.isoformat()}
-    days = (last - first).days + 1
-    order = [(first + timedelta(days=n)).isoformat() for n in range(days)]
-    wanted = {(key.date, partition_key(key.model)) for key in build if key not in outside}
-    found = partitions.rectangles(wanted, order, keys.models)
-    return [PlannedRun(("trace_snapshots",), r) for r in found], sorted(outside)
+    found, outside = _dated(build, keys, days)
+    return [PlannedRun(("trace_snapshots",), r) for r in found], outside
+
+
+def fidelity_runs(
+    stale: Collection[PartitionId], keys: Keys, days: partitions.Span
+) -> list[PlannedRun]:
+    """Runs that compare ledgers; what is no partition by its day has no snapshots either."""
+    found, _ = _dated(stale, keys, days)
+    return [PlannedRun(("workflow_fidelity",), r) for r in found]
+
+
+def _dated(
+    wanted: Collection[PartitionId], keys: Keys, days: partitions.Span
+) -> tuple[list[partitions.KeyRange], list[PartitionId]]:
+    """Ranges over dates × models, and what lies outside the days."""
+    first, last = days.first.isoformat(), days.last.isoformat()
+    outside = {key for key in wanted if not first <= key.date <= last}
+    order = [
+        (days.first + timedelta(days=n)).isoformat()
+        for n in range((days.last - days.first).days + 1)
+    ]
+    inside = {(key.date, partition_key(key.model)) for key in wanted if key not in outside}
+    return partitions.rectangles(inside, order, keys.models), sorted(outside)
 
 
 def cell_runs(cells: Collection[CellId], keys: Keys) -> list[PlannedRun]:

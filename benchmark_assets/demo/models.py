@@ -9,7 +9,8 @@ leaderboard has something to tell:
   confirmation before a refund;
 - `glm-5-40b` is the cheapest and excellent at customer service, but cannot build pages from
   screenshots;
-- `ornith-1.0-35b` is self-hosted: middling throughout, and its cost is not recorded.
+- `ornith-1.0-35b` is self-hosted: middling throughout, its cost is not recorded, and what the
+  framework reports of its tokens is too little.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Model:
         reasoning: Median of reasoning tokens per generation; None if it reports none.
         caches_writes: Whether it reports tokens written to the prompt cache.
         failure_rates: Per contract, the share of runs with a fault.
+        reports_last_call: Whether the framework's report on an agent holds only what the last of
+            its model calls used, as where a server leaves usage out of streams that are cut short.
         habits: Weight of each kind of fault; a kind that is not named weighs 1.
     """
 
@@ -67,6 +70,7 @@ class Model:
     reasoning: float | None
     caches_writes: bool
     failure_rates: dict[str, float]
+    reports_last_call: bool = False
     habits: dict[FaultKind, float] = field(default_factory=dict)
     drift: Drift | None = None
 
@@ -139,6 +143,7 @@ MODELS: tuple[Model, ...] = (
             RECEIPT: 0.16,
             REBOOKING: 0.36,
         },
+        reports_last_call=True,
         habits={"tool_error": 3, "recovered_error": 2, "agent_error": 2, "forbidden_tool": 2},
     ),
 )

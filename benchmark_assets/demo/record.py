@@ -11,6 +11,7 @@ micro-dollars, so that sums are exact.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,6 +21,7 @@ from benchmark_assets.demo.dice import Dice
 from benchmark_assets.demo.models import Model
 from benchmark_assets.demo.script import Call, Script
 from benchmark_assets.demo.use_cases.base import UseCase
+from benchmark_assets.model.fidelity import LedgerEntry, ModelTurn, Usage, WorkflowRecord
 from benchmark_assets.model.trace import (
     CallStatus,
     FileEvent,
@@ -94,6 +96,63 @@ def record(run: Run, script: Script, dice: Dice, origin: Origin) -> TraceSnapsho
         skills=tuple(recorder.skills),
         files=tuple(recorder.files),
         messages=tuple(recorder.messages),
+        workflow_record=_reported(run, generations) if len(run.use_case.agents) > 1 else None,
+    )
+
+
+def _reported(run: Run, generations: tuple[Generation, ...]) -> WorkflowRecord:
+    """What the framework reports of each agent, an entry whenever one takes over, and the calls."""
+    turns = []
+    invocations: list[list[ModelTurn]] = []
+    for generation in generations:
+        agent = generation.agent or ""
+        if not invocations or invocations[-1][-1].executor != agent:
+            invocations.append([])
+        turn = ModelTurn(
+            executor=agent,
+            invocation=f"{agent}-{len(invocations)}",
+            usage=_usage([generation]),
+            finish_reason=generation.finish_reason,
+            model=generation.model,
+            started_at=generation.started_at,
+            span_id=generation.span_id,
+        )
+        invocations[-1].append(turn)
+        turns.append(turn)
+    ledger = []
+    start = 0
+    for made in invocations:
+        counted = generations[start : start + len(made)]
+        start += len(made)
+        if run.model.reports_last_call:
+            counted = counted[-1:]
+        ledger.append(
+            LedgerEntry(
+                executor=made[0].executor,
+                invocation=made[0].invocation,
+                usage=_usage(counted),
+                finish_reason=made[-1].finish_reason,
+            )
+        )
+    return WorkflowRecord(
+        name=run.use_case.workflow,
+        executors=run.use_case.agents,
+        ledger=tuple(ledger),
+        turns=tuple(turns),
+    )
+
+
+def _usage(generations: Sequence[Generation]) -> Usage:
+    """Tokens of some model calls as frameworks report them: input with what came from a cache."""
+    tokens = sum_tokens(tuple(generation.tokens for generation in generations))
+    used = (tokens.input or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)
+    made = (tokens.output or 0) + (tokens.reasoning or 0)
+    return Usage(
+        input=used,
+        output=made,
+        total=used + made,
+        cached=tokens.cache_read,
+        reasoning=tokens.reasoning,
     )
 
 

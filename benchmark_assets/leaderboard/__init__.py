@@ -4,5 +4,5 @@ Belongs here: statistics, ranking, what is comparable. Does not belong here: ver
 (`scoring`) or layout (`report`).
 """
 
-LEADERBOARD_VERSION = "2"
+LEADERBOARD_VERSION = "3"
 """Raised whenever the same runs could give other standings; a new edition is then published."""

@@ -11,11 +11,12 @@ not shrink the block; when the models share nothing, none is ranked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import pandas as pd
 
+from benchmark_assets.leaderboard.fidelity import gate
 from benchmark_assets.leaderboard.runs import prepare
 from benchmark_assets.leaderboard.statistics import figures
 from benchmark_assets.leaderboard.statistics.pass_rate import counts, macro_rate
@@ -24,6 +25,7 @@ from benchmark_assets.model.standings import (
     ContractEntry,
     GroupStanding,
     Hole,
+    ModelFidelity,
     ModelStanding,
     SourceNote,
     Standings,
@@ -36,6 +38,7 @@ def compute_standings(
     contracts: Sequence[ContractEntry],
     *,
     withheld: Sequence[Withheld] = (),
+    fidelity: Sequence[ModelFidelity] = (),
     notes: Sequence[SourceNote] = (),
     snapshots: int = 0,
     unmatched: int | None = 0,
@@ -47,6 +50,8 @@ def compute_standings(
         rows: One row a run, as `adapters.run_reader.LEADERBOARD_COLUMNS`; withheld cells left out.
         contracts: The contracts in force, whether or not they judged anything.
         withheld: Cells kept out of `rows`, with reasons.
+        fidelity: What comparing the ledgers of models came to; decides about their figures of
+            tokens and cost.
         notes: What a reader must know about the inputs.
         snapshots: Number of traces ingested.
         unmatched: How many of them no contract judged; None if that is not known.
@@ -55,16 +60,19 @@ def compute_standings(
     runs = prepare(rows)
     shared = shared_units(runs)
     block = runs[runs["unit"].isin(shared)]
-    models = _models(runs, block)
+    trusted = {item.model: item for item in fidelity}
+    models = _models(runs, block, trusted)
     groups = [
-        GroupStanding(model=str(model), group=str(group), figures=figures(part))
+        GroupStanding(
+            model=str(model), group=str(group), figures=gate(figures(part), trusted.get(str(model)))
+        )
         for (group, model), part in runs.groupby(["group", "model"], observed=True, sort=True)
     ]
     cells = [
         Cell(
             model=str(model),
             contract=str(contract),
-            figures=figures(part),
+            figures=gate(figures(part), trusted.get(str(model))),
             top_failure=top_failure(part),
             first_date=str(part["date"].min()),
             last_date=str(part["date"].max()),
@@ -78,6 +86,7 @@ def compute_standings(
         contracts=tuple(sorted(contracts, key=lambda entry: entry.contract)),
         holes=tuple(holes(runs)),
         withheld=tuple(withheld),
+        fidelity=tuple(sorted(fidelity, key=lambda item: item.model)),
         notes=tuple(notes),
         counts=counts(runs),
         shared_tasks=len(shared),
@@ -100,7 +109,9 @@ def shared_units(runs: pd.DataFrame) -> set[str]:
     return units or set()
 
 
-def _models(runs: pd.DataFrame, block: pd.DataFrame) -> list[ModelStanding]:
+def _models(
+    runs: pd.DataFrame, block: pd.DataFrame, trusted: Mapping[str, ModelFidelity]
+) -> list[ModelStanding]:
     rates: dict[str, Fraction] = {}
     for model, part in block.groupby("model", observed=True):
         rate = macro_rate(part)
@@ -122,7 +133,7 @@ def _models(runs: pd.DataFrame, block: pd.DataFrame) -> list[ModelStanding]:
                 # Ties share the better rank: 1, 1, 3.
                 rank=None if rate is None else 1 + sum(other > rate for other in rates.values()),
                 shared=None if rate is None else figures(block[block["model"].eq(model)]).pass_rate,
-                figures=figures(part),
+                figures=gate(figures(part), trusted.get(model)),
                 unranked=unranked,
             )
         )

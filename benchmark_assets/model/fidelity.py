@@ -256,6 +256,46 @@ class AgentFidelity(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class FidelityRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One executor of one trace as stored under `fidelity/`.
+
+    Attributes:
+        date: The trace's day (`YYYY-MM-DD`, UTC).
+        trace_outcome: What the whole trace came to; repeated for each of its executors, as are
+            `trace_score` and `trace_reason`.
+        executor: As the source first writes it.
+        score, reason: The executor's own.
+        file, sha256, record: The bytes that the trace came from.
+        rules, rules_version: What it was compared by.
+        checks: Every comparison that was made; empty where rows are read without them.
+    """
+
+    date: str
+    trace_id: str
+    model: str
+    workflow: str | None
+    task: str | None
+    trial: int | None
+    trace_outcome: FidelityOutcome
+    trace_score: float | None
+    trace_reason: str | None
+    executor: str
+    verdict: str
+    severity: Severity
+    score: float | None
+    reason: str | None
+    ledger_tokens: int | None
+    truth_tokens: int | None
+    ledger_finish: str | None
+    truth_finish: str | None
+    file: str
+    sha256: str
+    record: str | None
+    rules: str
+    rules_version: str
+    checks: tuple[Check, ...] = ()
+
+
 class FidelityRun(msgspec.Struct, frozen=True, kw_only=True):
     """One comparison as it is stored.
 

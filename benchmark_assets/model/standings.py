@@ -15,6 +15,8 @@ from typing import Literal
 
 import msgspec
 
+from benchmark_assets.model.fidelity import FidelityOutcome
+
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Runs by outcome."""
@@ -84,6 +86,8 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
         per_resolved: Total over all known runs, divided by the resolved among them: what one
             success cost, failures included. None if none resolved.
         estimated: How many of the known were filled in from prices.
+        withheld: Why the figures are not given although runs carry the quantity; they are None.
+        doubt: Why the figures, which are given, may be wrong.
     """
 
     runs: int
@@ -92,6 +96,8 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
     per_run: float | None
     per_resolved: float | None
     estimated: int = 0
+    withheld: str | None = None
+    doubt: str | None = None
 
 
 class Duration(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +167,62 @@ class Hole(msgspec.Struct, frozen=True, kw_only=True):
     whole_contract: bool
 
 
+class Divergence(msgspec.Struct, frozen=True, kw_only=True):
+    """An executor of a trace whose ledger does not agree, as an example to look at."""
+
+    date: str
+    trace_id: str
+    executor: str
+    verdict: str
+    reason: str | None
+    file: str
+    record: str | None = None
+
+
+class ModelFidelity(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether what frameworks report of one model's traces agrees with its model calls.
+
+    Attributes:
+        outcome: FAIL if any trace fails, PASS if every one passes, PENDING if none was compared,
+            else WARN.
+        score: Mean over the executors that were compared, 0 to 1; None if none was.
+        passed, warned, failed, pending: Traces by outcome; `waiting` are still to be compared.
+        executors: Executors that could have been compared; `checked` of them were.
+        truth_tokens: Tokens of all model calls; None if none is known. `checked_tokens`: of those
+            whose executor was compared.
+        reason: Verdicts other than agreement, counted: `3 TokenMismatch, 1 NoLedger`.
+        divergences: The first few that made it fail or warn, the worst first.
+    """
+
+    model: str
+    outcome: FidelityOutcome
+    score: float | None
+    passed: int = 0
+    warned: int = 0
+    failed: int = 0
+    pending: int = 0
+    waiting: int = 0
+    executors: int = 0
+    checked: int = 0
+    truth_tokens: int | None = None
+    checked_tokens: int | None = None
+    reason: str | None = None
+    divergences: tuple[Divergence, ...] = ()
+
+    @property
+    def traces(self) -> int:
+        """Traces in which a framework reports on its executors."""
+        return self.passed + self.warned + self.failed + self.pending + self.waiting
+
+    @property
+    def label(self) -> str:
+        """The score as it is published: `fidelity 0.62`; less than 1 never reads `1.00`."""
+        if self.score is None:
+            return "fidelity not checked"
+        text = f"{self.score:.2f}"
+        return f"fidelity {'>0.99' if text == '1.00' and self.score < 1 else text}"
+
+
 class Withheld(msgspec.Struct, frozen=True, kw_only=True):
     """A cell kept out of the figures, and why (it is stale, for one)."""
 
@@ -192,6 +254,8 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         models: Ranked ones by rank, then the unranked, then by name.
+        fidelity: Models in whose traces a framework reports on its executors, by name. Where it
+            is FAIL, the model's tokens and costs are withheld; where it is not PASS, in doubt.
         shared_tasks: How many (contract, task) pairs all ranked models share.
         engine: Version of the rules that judged.
         snapshots: Number of distinct traces judged or matched by no contract.
@@ -205,6 +269,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     contracts: tuple[ContractEntry, ...]
     holes: tuple[Hole, ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    fidelity: tuple[ModelFidelity, ...] = ()
     notes: tuple[SourceNote, ...] = ()
     counts: Counts = Counts()
     shared_tasks: int = 0

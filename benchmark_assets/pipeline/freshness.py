@@ -18,6 +18,11 @@ from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.standings import SourceNote
 from benchmark_assets.pipeline.cells import RunState, archived_contracts, read_state, stale_cells
+from benchmark_assets.pipeline.fidelity import (
+    FidelityState,
+    fidelity_keys_hash,
+    read_fidelity_state,
+)
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report import REPORT_VERSION
 from benchmark_assets.scoring.evaluate import ENGINE_VERSION
@@ -68,7 +73,7 @@ def input_notes(store: Store, config: ProjectConfig) -> list[SourceNote]:
     return notes
 
 
-def inputs_hash(state: RunState, notes: list[SourceNote]) -> str:
+def inputs_hash(state: RunState, ledgers: FidelityState, notes: list[SourceNote]) -> str:
     """Hash of all that an edition is computed from; equal means there is nothing to publish."""
     stored = {
         f"{cell.contract}\x00{cell.model}": keys for cell, keys in sorted(state.stored().items())
@@ -83,6 +88,7 @@ def inputs_hash(state: RunState, notes: list[SourceNote]) -> str:
             [f"{date}\x00{model}\x00{sha}" for (date, model), sha in state.contents.items()]
         ),
         canonical_json([note.text for note in notes]),
+        fidelity_keys_hash(ledgers),
         ENGINE_VERSION,
         LEADERBOARD_VERSION,
     )
@@ -100,7 +106,8 @@ def leaderboard_is_current(workspace: Workspace) -> bool:
 def wanted_inputs(workspace: Workspace) -> str:
     """The hash of the inputs that publishing now would have."""
     store = workspace.store
-    return inputs_hash(read_state(workspace), input_notes(store, workspace.project.config))
+    notes = input_notes(store, workspace.project.config)
+    return inputs_hash(read_state(workspace), read_fidelity_state(workspace), notes)
 
 
 def report_is_current(workspace: Workspace) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from benchmark_assets.adapters.contract_files import ContractSet
 from benchmark_assets.pipeline.cells import CellId, read_state, stale_cells, stale_contracts
+from benchmark_assets.pipeline.fidelity import read_fidelity_state
 from benchmark_assets.pipeline.ingest import Inventory, PartitionId, stale_partitions
 from benchmark_assets.pipeline.workspace import Workspace
 
@@ -79,6 +80,11 @@ def cells_to_evaluate(workspace: Workspace, selection: Selection) -> dict[CellId
     state = read_state(workspace)
     stale = stale_cells(state).dates
     return {cell: dates for cell, dates in stale.items() if selection.takes_cell(cell)}
+
+
+def ledgers_to_compare(workspace: Workspace, selection: Selection) -> list[PartitionId]:
+    """Partitions whose ledgers are to be compared and were asked for, sorted."""
+    return [key for key in read_fidelity_state(workspace).stale if selection.takes_partition(key)]
 
 
 def all_models(inventory: Inventory) -> Collection[str]:

@@ -32,6 +32,11 @@ from benchmark_assets.pipeline.cells import (
     read_state,
     stale_cells,
 )
+from benchmark_assets.pipeline.fidelity import (
+    fidelity_keys_hash,
+    fidelity_of_models,
+    read_fidelity_state,
+)
 from benchmark_assets.pipeline.freshness import input_notes, inputs_hash, report_mark
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.html import render_html
@@ -74,11 +79,13 @@ def publish(workspace: Workspace) -> Published:
     }
     traces = sum(footer.traces for footer in list_partitions(store).values())
     notes = input_notes(store, workspace.project.config)
+    ledgers = read_fidelity_state(workspace)
     entries = _entries(state, sizes)
     standings = compute_standings(
         runs,
         entries,
         withheld=withheld,
+        fidelity=fidelity_of_models(workspace, ledgers),
         notes=[*notes, *_error_notes(runs), *_unmatched_notes(state, entries, kept_out)],
         snapshots=traces,
         unmatched=None if withheld else traces - count_traces(store, paths),
@@ -91,8 +98,11 @@ def publish(workspace: Workspace) -> Published:
         harnesses=state.rules.harness_hashes,
         plugins=state.rules.plugin_versions,
         cells=_cell_provenance(state, sizes),
+        fidelity=fidelity_keys_hash(ledgers),
     )
-    published, is_new = write_edition(store, standings, provenance, inputs_hash(state, notes))
+    published, is_new = write_edition(
+        store, standings, provenance, inputs_hash(state, ledgers, notes)
+    )
     return Published(published, is_new)
 
 

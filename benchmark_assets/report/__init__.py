@@ -13,5 +13,5 @@ what the HTML page is made of. Names of models and contracts come from traces an
 until a reporter has escaped them.
 """
 
-REPORT_VERSION = "1"
+REPORT_VERSION = "2"
 """Raised whenever the same standings could give another page; the page is then made again."""

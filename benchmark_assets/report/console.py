@@ -31,10 +31,12 @@ from benchmark_assets.report.text import (
     shorten,
 )
 from benchmark_assets.report.view import (
+    DOUBTED,
     PARTIAL,
     HoleSummary,
     Shown,
     contract_names,
+    divergence_line,
     footnotes,
     group_names,
     headline,
@@ -44,6 +46,7 @@ from benchmark_assets.report.view import (
     scored_fraction,
     show_cell,
     show_duration,
+    show_fidelity,
     show_interval,
     show_pass_hat_k,
     show_quantity,
@@ -97,6 +100,7 @@ def print_standings(standings: Standings, console: Console, *, matrix: bool | No
         _print_reliability(standings, console)
         _print_outcomes(standings, console)
         _print_usage(standings, console)
+        _print_fidelity(standings, console)
         _print_groups(standings, console)
         if matrix or (matrix is None and len(standings.contracts) <= MATRIX_CONTRACTS):
             _print_matrix(standings, console)
@@ -239,6 +243,37 @@ def _print_usage(standings: Standings, console: Console) -> None:
     )
 
 
+def _print_fidelity(standings: Standings, console: Console) -> None:
+    """Say of each model that has ledgers whether they agree, and name one that does not."""
+    if not standings.fidelity:
+        return
+    table = _table()
+    table.add_column("Model", overflow="fold")
+    for head in ("Outcome", "Fidelity", "Traces", "Executors"):
+        table.add_column(head, justify="left" if head == "Outcome" else "right", no_wrap=True)
+    table.add_column("Verdicts", overflow="fold")
+    for item in standings.fidelity:
+        shown = show_fidelity(item)
+        table.add_row(
+            Text(shorten(named(item.model), 2 * _NAME_COLUMNS[1])),
+            Text(item.outcome),
+            *(Text(text) for text in (shown.score.text, shown.traces, shown.executors)),
+            Text(printable(item.reason or "")),
+        )
+    _print_table(console, "Can tokens and costs be trusted?", table)
+    print_prose(
+        console,
+        "What a framework reports of its executors against what their model calls used; traces "
+        "and executors that were compared. FAIL withholds a model's tokens and costs, WARN and "
+        "PENDING mark them.",
+        style="dim",
+    )
+    for item in standings.fidelity:
+        for divergence in item.divergences[:1]:
+            example = divergence_line(divergence, brief=True)
+            print_prose(console, f"{named(item.model)}, for one: {example}", indent=2)
+
+
 def _print_models(
     standings: Standings,
     console: Console,
@@ -265,12 +300,14 @@ def _print_models(
         table.add_column("#", justify="right", no_wrap=True)
         table.add_column("Model", overflow="fold")
         for column in part:
-            table.add_column(Text(column.head), justify="right", no_wrap=True)
+            # Rich drops blanks at the end of what it aligns right, and with them the place of a
+            # mark that other rows have.
+            table.add_column(Text(column.head, justify="right"), no_wrap=True)
         for index, standing in enumerate(standings.models):
             table.add_row(
                 Text(ranks[index]),
                 Text(printed[index]),
-                *(Text(_aligned(column, index)) for column in part),
+                *(Text(_aligned(column, index).rjust(_width(column))) for column in part),
                 style="bold" if standing.rank == 1 else "",
             )
         _print_table(console, heading, table)
@@ -465,11 +502,7 @@ def _parts(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
     parts: list[list[_Column]] = [[]]
     used = -_GAP
     for column in columns:
-        texts = [
-            *column.head.split("\n"),
-            *(_aligned(column, i) for i in range(len(column.figures))),
-        ]
-        needs = max(map(len, texts)) + _GAP
+        needs = _width(column) + _GAP
         if parts[-1] and used + needs > width:
             parts.append([])
             used = -_GAP
@@ -478,11 +511,21 @@ def _parts(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
     return parts
 
 
+def _width(column: _Column) -> int:
+    """Characters that a column takes."""
+    figures = (_aligned(column, index) for index in range(len(column.figures)))
+    return max(map(len, (*column.head.split("\n"), *figures)))
+
+
 def _aligned(column: _Column, index: int) -> str:
     """Give a figure's text so that digits align whether or not a mark follows them."""
     text = column.figures[index].text
-    marked = any(figure.text.endswith(PARTIAL) for figure in column.figures)
-    return f"{text} " if marked and not text.endswith(PARTIAL) else text
+    marks = max(len(figure.text) - len(_unmarked(figure)) for figure in column.figures)
+    return text + " " * (marks - len(text) + len(_unmarked(column.figures[index])))
+
+
+def _unmarked(figure: Shown) -> str:
+    return figure.text.rstrip(PARTIAL + DOUBTED)
 
 
 def _table() -> Table:

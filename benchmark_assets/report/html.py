@@ -20,6 +20,7 @@ from benchmark_assets.model.standings import (
     Figures,
     GroupStanding,
     Hole,
+    ModelFidelity,
     ModelStanding,
     PassRate,
     Standings,
@@ -61,6 +62,7 @@ from benchmark_assets.report.text import (
 from benchmark_assets.report.view import (
     Shown,
     contract_names,
+    divergence_line,
     group_names,
     headline,
     inapplicable,
@@ -68,6 +70,7 @@ from benchmark_assets.report.view import (
     judged,
     show_cell,
     show_duration,
+    show_fidelity,
     show_interval,
     show_pass_hat_k,
     show_quantity,
@@ -116,6 +119,8 @@ def _body(standings: Standings, title: str) -> Markup:
     if standings.models:
         sections.append(("reliability", "Reliability", _reliability(standings)))
         sections.append(("cost", "Cost and speed", _usage(standings)))
+        if standings.fidelity:
+            sections.append(("fidelity", "Can the numbers be trusted?", _fidelity(standings)))
         if standings.groups:
             sections.append(("groups", "By group", _groups(standings)))
         if standings.contracts:
@@ -265,10 +270,58 @@ def _usage(standings: Standings) -> Markup:
         element(
             "p",
             "* over only some of the runs, as said beneath the number; ~ some costs were filled "
-            "in from prices. What was not recorded is never counted as zero.",
+            "in from prices. What was not recorded is never counted as zero."
+            + (" ? not confirmed by what model calls used." if standings.fidelity else ""),
             class_="key",
         ),
     )
+
+
+def _fidelity(standings: Standings) -> Markup:
+    heads = [
+        column_head("Model", LOW_FIRST, class_="name", current=True),
+        column_head("Outcome", LOW_FIRST),
+        *(
+            column_head(name, HIGH_FIRST)
+            for name in ("Fidelity", "Agree", "In doubt", "Diverge", "Not compared")
+        ),
+        column_head("Executors compared", HIGH_FIRST),
+        column_head("Tokens compared", HIGH_FIRST),
+        column_head("Verdicts", LOW_FIRST),
+    ]
+    rows = [_fidelity_row(item) for item in standings.fidelity]
+    examples = [
+        join(element("b", named(item.model)), ": ", divergence_line(divergence))
+        for item in standings.fidelity
+        for divergence in item.divergences
+    ]
+    return join(
+        element(
+            "p",
+            "A framework that runs several agents reports, for each, what it used and how it "
+            "ended. Where that is not what the model calls used, a model’s tokens and costs are "
+            "withheld; where it could not be confirmed, they are marked.",
+            class_="lede",
+        ),
+        data_table("What frameworks report against what model calls used, in traces", heads, rows),
+        bullet_list(examples) if examples else "",
+    )
+
+
+def _fidelity_row(item: ModelFidelity) -> list[Markup]:
+    shown = show_fidelity(item)
+    return [
+        row_head(item.model),
+        text_cell(item.outcome, class_="bad" if item.outcome == "FAIL" else "text"),
+        figure_cell(shown.score),
+        count_cell(item.passed),
+        count_cell(item.warned),
+        count_cell(item.failed, alarming=True),
+        count_cell(item.pending + item.waiting),
+        text_cell(shown.executors),
+        text_cell(shown.tokens),
+        text_cell(printable(item.reason or "")),
+    ]
 
 
 def _usage_figures(figures: Figures) -> list[Shown]:
@@ -289,7 +342,7 @@ def _picture(standings: Standings) -> Markup:
         rate = show_shared(standing)
         cost = show_quantity(standing.figures.cost_usd, "per_run", format_money)
         if rate.value is None or cost.value is None:
-            why = "no pass rate" if rate.value is None else "cost not recorded"
+            why = "no pass rate" if rate.value is None else f"cost {join_notes(cost.notes)}"
             absent.setdefault(why, []).append(named(standing.model))
         else:
             points.append(Point(standing.model, cost.value, rate.value, f"{cost.text} per run"))

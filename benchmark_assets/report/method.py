@@ -85,6 +85,16 @@ def definitions(standings: Standings) -> list[tuple[str, str]]:
             ),
         ),
         (
+            "Fidelity",
+            (
+                "For traces in which a framework reports on its executors: each executor’s tokens "
+                "and finish reasons against those of its model calls, by the strict rules; the "
+                "score is the mean over the executors that were compared. One divergence that "
+                "falsifies a figure is enough to withhold the model’s tokens and costs. Traces "
+                "without such reports are not looked at."
+            ),
+        ),
+        (
             "Median, 95th percentile",
             "Nearest-rank quantiles of the wall time of the runs that record one.",
         ),

@@ -5,8 +5,8 @@ sentence, the state of a cell of the matrix, summaries of holes; whatever more t
 reporter says in the same way. Does not belong here: layout (`console`, `html`, `markdown`),
 or a number that `Standings` does not hold.
 
-Four marks qualify a figure: `–` not recorded, `n/a` does not apply, `*` known for some runs
-only, `~` filled in from prices.
+Marks qualify a figure: `–` not recorded, `n/a` does not apply, `*` known for some runs only, `~`
+filled in from prices, `?` in doubt, `withheld` known to be wrong.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from typing import Literal, NamedTuple
 from benchmark_assets.model.standings import (
     Cell,
     ContractEntry,
+    Divergence,
     Duration,
     Figures,
     Hole,
+    ModelFidelity,
     ModelStanding,
     PassRate,
     Quantity,
@@ -43,6 +45,8 @@ from benchmark_assets.report.text import (
 INAPPLICABLE = "n/a"
 PARTIAL = "*"
 ESTIMATED = "~"
+DOUBTED = "?"
+WITHHELD = "withheld"
 
 _NAME_CHARS = 40
 _NAMES = 3
@@ -167,6 +171,9 @@ def show_quantity(
         return inapplicable("no run")
     if not quantity.known:
         return NOT_RECORDED
+    if quantity.withheld is not None:
+        reason = printable(quantity.withheld)
+        return Shown(WITHHELD, None, (Note(f"{WITHHELD}:", reason, f"{WITHHELD}: {reason}"),))
     value = quantity.per_run if which == "per_run" else quantity.per_resolved
     if value is None:
         return inapplicable("no resolved run among those that record it")
@@ -177,6 +184,10 @@ def show_quantity(
         text = ESTIMATED + text
         some = f"{format_count(quantity.estimated)} of {plural(quantity.known, 'run')}"
         notes.append(Note(ESTIMATED, f"estimated from prices for {some}", f"{some} estimated"))
+    if quantity.doubt is not None:
+        text += DOUBTED
+        doubt = printable(quantity.doubt)
+        notes.append(Note(DOUBTED, doubt, doubt))
     return Shown(text, value, tuple(notes))
 
 
@@ -198,7 +209,7 @@ def show_cell(cell: Cell | None, withheld: Withheld | None) -> Shown:
     """
     if withheld is not None:
         reason = f"withheld: {printable(withheld.reason)}"
-        return Shown("withheld", None, (Note("withheld", reason, reason),))
+        return Shown(WITHHELD, None, (Note(WITHHELD, reason, reason),))
     if cell is None:
         return inapplicable("no run")
     return show_rate(cell.figures.pass_rate)
@@ -276,6 +287,53 @@ def judged(standings: Standings) -> str:
         f"{plural(counts.total, 'run')} out: {format_count(counts.resolved)} resolved, "
         f"{format_count(counts.unresolved)} unresolved, "
         f"{format_count(counts.unchecked)} unchecked, {format_count(counts.error)} error."
+    )
+
+
+class ShownFidelity(NamedTuple):
+    """What is said of one model's ledgers: its score, and what was compared, each of how many."""
+
+    score: Shown
+    traces: str
+    executors: str
+    tokens: str
+
+
+def show_fidelity(fidelity: ModelFidelity) -> ShownFidelity:
+    """Show how far a model's ledgers agree, and over how much."""
+    score = (
+        inapplicable("nothing was compared")
+        if fidelity.score is None
+        else Shown(fidelity.label.removeprefix("fidelity "), fidelity.score)
+    )
+    compared = fidelity.traces - fidelity.pending - fidelity.waiting
+    tokens = (
+        format_percent((fidelity.checked_tokens or 0) / fidelity.truth_tokens)
+        if fidelity.truth_tokens
+        else UNKNOWN
+    )
+    return ShownFidelity(
+        score,
+        f"{format_count(compared)}/{format_count(fidelity.traces)}",
+        f"{format_count(fidelity.checked)}/{format_count(fidelity.executors)}",
+        tokens,
+    )
+
+
+def divergence_line(item: Divergence, *, brief: bool = False) -> str:
+    """Name an executor whose ledger does not agree, and where to look.
+
+    Args:
+        item: The executor.
+        brief: Give only the first of several reasons.
+    """
+    place = printable(f"{item.file}: {item.record}" if item.record else item.file)
+    reason = printable(item.reason or "")
+    if brief:
+        reason = reason.partition("; ")[0]
+    return (
+        f"{item.date}, trace {printable(item.trace_id)} ({place}), executor "
+        f"{named(item.executor)}: {item.verdict}" + (f", {reason}" if reason else "")
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.defs.automation import JOBS
@@ -21,6 +22,7 @@ ASSETS = {
     "contracts",
     "trace_snapshots",
     "contract_evaluations",
+    "workflow_fidelity",
     "leaderboard",
     "benchmark_report",
 }
@@ -85,17 +87,19 @@ def test_the_graph_is_what_the_design_says(definitions: dg.Definitions) -> None:
         "contracts": set(),
         "trace_snapshots": set(),
         "contract_evaluations": {"contracts", "trace_snapshots"},
-        "leaderboard": {"contract_evaluations"},
+        "workflow_fidelity": {"trace_snapshots"},
+        "leaderboard": {"contract_evaluations", "workflow_fidelity"},
         "benchmark_report": {"leaderboard"},
     }
     dimensions = {}
-    for asset in ("trace_snapshots", "contract_evaluations"):
+    for asset in ("trace_snapshots", "contract_evaluations", "workflow_fidelity"):
         definition = graph.get(dg.AssetKey(asset)).partitions_def
         assert isinstance(definition, dg.MultiPartitionsDefinition)
         dimensions[asset] = sorted(part.name for part in definition.partitions_defs)
     assert dimensions == {
         "trace_snapshots": ["date", "model"],
         "contract_evaluations": ["contract", "model"],
+        "workflow_fidelity": ["date", "model"],
     }
 
 
@@ -114,9 +118,14 @@ def test_all_partitions_with_data_are_materialized(
 ) -> None:
     count = {
         asset: len(instance.get_materialized_partitions(dg.AssetKey(asset)))
-        for asset in ("contracts", "trace_snapshots", "contract_evaluations")
+        for asset in ("contracts", "trace_snapshots", "contract_evaluations", "workflow_fidelity")
     }
-    assert count == {"contracts": 6, "trace_snapshots": 14 * 4, "contract_evaluations": 6 * 4}
+    assert count == {
+        "contracts": 6,
+        "trace_snapshots": 14 * 4,
+        "contract_evaluations": 6 * 4,
+        "workflow_fidelity": 14 * 4,
+    }
 
 
 def test_a_snapshot_partition_says_what_is_in_it(instance: dg.DagsterInstance, place: Path) -> None:
@@ -162,20 +171,53 @@ def test_the_leaderboard_reads_well_in_the_ui(instance: dg.DagsterInstance, plac
     assert found.tags["dagster/data_version"] == edition
 
 
+GATE = dg.AssetCheckKey(dg.AssetKey("workflow_fidelity"), "ledgers_agree_with_model_calls")
+
+
+def gates(instance: dg.DagsterInstance) -> dict[str, dg.AssetCheckEvaluation]:
+    """Partition → the last result of the gate there."""
+    history = instance.event_log_storage.get_asset_check_execution_history(GATE, limit=1000)
+    found: dict[str, dg.AssetCheckEvaluation] = {}
+    for record in history:
+        if record.status == AssetCheckExecutionRecordStatus.PLANNED:
+            continue  # a run that had nothing to say of it
+        assert record.event is not None
+        data = record.event.dagster_event
+        assert data is not None
+        result = data.asset_check_evaluation_data
+        found.setdefault(str(result.partition), result)
+    return found
+
+
 def test_every_asset_check_ran_and_passed(
     instance: dg.DagsterInstance, definitions: dg.Definitions
 ) -> None:
     graph = definitions.resolve_asset_graph()
-    assert len(graph.asset_check_keys) == 7
-    for key in graph.asset_check_keys:
+    assert len(graph.asset_check_keys) == 8
+    for key in graph.asset_check_keys - {GATE}:
         history = instance.event_log_storage.get_asset_check_execution_history(key, limit=100)
         results = [record.status.value for record in history]
         assert results
         assert set(results) == {"SUCCEEDED"}, key
 
 
+def test_the_gate_fails_where_the_generator_falsified_ledgers(
+    instance: dg.DagsterInstance,
+) -> None:
+    found = gates(instance)
+    assert len(found) == 14 * 4
+    assert {key for key, gate in found.items() if not gate.passed} == {
+        f"2026-11-{day}|ornith-1.0-35b" for day in range(15, 29)
+    }
+    gate = found["2026-11-20|ornith-1.0-35b"]
+    assert gate.severity == dg.AssetCheckSeverity.ERROR
+    assert gate.description is not None
+    assert gate.description.startswith("FAIL, fidelity 0.")
+    assert "java_developer" in str(gate.metadata["findings"].value)
+
+
 def test_few_dagster_runs_did_it(instance: dg.DagsterInstance) -> None:
-    assert instance.get_runs_count() == 4
+    assert instance.get_runs_count() == 5
     assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
 
 
@@ -190,6 +232,7 @@ def test_materializing_again_through_dagster_changes_no_byte(
             "binding/binding_with_widget|claude-sonnet-4-6",
             "support/refund_requires_order_lookup|ornith-1.0-35b",
         ),
+        "compare_ledgers": ("2026-11-15|claude-sonnet-4-6", "2026-11-28|ornith-1.0-35b"),
         "publish": None,
     }
     for name, corners in ranges.items():
@@ -293,3 +336,57 @@ def test_an_unreadable_file_fails_its_check_and_holds_back_nothing(tmp_path: Pat
         assert evaluation is not None
         assert "bad.json" in str(evaluation.metadata["findings"].value)
         assert latest(opened, "leaderboard").metadata["runs"].value == 1
+
+
+def test_gates_hold_up_nothing_and_show_on_their_partition_only(tmp_path: Path) -> None:
+    """One falsified day, one right one, one without any ledger."""
+
+    def reported(tokens: int) -> dict[str, object]:
+        side = {"executor": "writer", "finish_reason": "stop"}
+        return {
+            "ledger": [{**side, "usage": {"total": tokens}}],
+            "turns": [{**side, "usage": {"total": 1000}}],
+        }
+
+    (tmp_path / "benchmark.yaml").write_text("sources: [{kind: files, path: traces}]\n")
+    (tmp_path / "contracts").mkdir()
+    (tmp_path / "contracts" / "a.yaml").write_text(
+        'workflow: w\ncontract_version: "1"\ntools: {required: [x]}\n'
+    )
+    (tmp_path / "traces").mkdir()
+    records = {"01": reported(10), "02": reported(1000), "03": None}
+    traces = [
+        {
+            "trace_id": day,
+            "name": "w",
+            "model": "m",
+            "started_at": f"2026-01-{day}T00:00:00Z",
+            "tool_calls": [{"name": "x", "status": "ok"}],
+            "tokens": {"input": 1000},
+            "workflow_record": record,
+        }
+        for day, record in records.items()
+    ]
+    (tmp_path / "traces" / "t.json").write_text(json.dumps(traces))
+    ran = bench("run", cwd=tmp_path)
+    assert ran.code == 9, ran.err
+    assert "withheld: fidelity 0.75" in ran.out
+    project = load_project(tmp_path / "benchmark.yaml", env={})
+    with open_instance(project, own_store=True) as opened:
+        found = gates(opened)
+        assert {key: gate.passed for key, gate in found.items()} == {
+            "2026-01-01|m": False,
+            "2026-01-02|m": True,
+        }
+        done = opened.get_materialized_partitions(dg.AssetKey("workflow_fidelity"))
+        assert done == {"2026-01-01|m", "2026-01-02|m"}
+        # A user may ask for the third in the UI: there is nothing to compare, and no result.
+        definitions = build_definitions(Bench(Workspace(project)))
+        key = dg.MultiPartitionKey({"date": "2026-01-03", "model": "m"})
+        job = definitions.resolve_job_def("compare_ledgers")
+        assert job.execute_in_process(instance=opened, partition_key=key).success
+        status = facts(latest(opened, "workflow_fidelity", "2026-01-03|m"))["status"]
+        assert str(status).startswith("not applicable")
+        assert len(gates(opened)) == 2
+    again = bench("run", cwd=tmp_path)
+    assert (again.code, "Nothing was stale" in again.err) == (9, True)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from benchmark_assets.model.standings import (
     Cell,
     ContractEntry,
     Counts,
+    Divergence,
     Duration,
     Figures,
     GroupStanding,
     Hole,
     Interval,
+    ModelFidelity,
     ModelStanding,
     PassHatK,
     PassRate,
@@ -273,8 +276,88 @@ def alone() -> Standings:
     return make_standings([standing("only", 1)], contracts=(make_contract(0),))
 
 
+def reported() -> Standings:
+    """Ledgers that agree, fail, cannot be confirmed and were not compared; names attack."""
+    figures = make_figures(0.875)
+
+    def gated(**why: str) -> Figures:
+        none = {"total": None, "per_run": None, "per_resolved": None} if "withheld" in why else {}
+        return msgspec.structs.replace(
+            figures,
+            tokens=msgspec.structs.replace(figures.tokens, **none, **why),
+            cost_usd=msgspec.structs.replace(figures.cost_usd, **none, **why),
+        )
+
+    standings = make_standings(
+        [
+            standing("honest", 1),
+            standing("liar", 1, figures=gated(withheld="fidelity 0.62")),
+            standing("partly", 1, figures=gated(doubt="fidelity 1.00: 4 NoTruth")),
+            standing(HOSTILE[0], 1, figures=gated(doubt=f"fidelity not checked: {HOSTILE[4]}")),
+            standing("plain", 1),
+        ]
+    )
+    return msgspec.structs.replace(
+        standings,
+        fidelity=(
+            ModelFidelity(
+                model=HOSTILE[0],
+                outcome="PENDING",
+                score=None,
+                pending=2,
+                executors=3,
+                reason=HOSTILE[4],
+            ),
+            ModelFidelity(
+                model="honest",
+                outcome="PASS",
+                score=1.0,
+                passed=42,
+                executors=84,
+                checked=84,
+                truth_tokens=1000,
+                checked_tokens=1000,
+            ),
+            ModelFidelity(
+                model="liar",
+                outcome="FAIL",
+                score=0.62,
+                passed=1_200,
+                failed=30,
+                executors=2_500,
+                checked=2_400,
+                truth_tokens=1000,
+                checked_tokens=875,
+                reason="30 TokenMismatch",
+                divergences=tuple(
+                    Divergence(
+                        date="2026-11-20",
+                        trace_id=name,
+                        executor=name,
+                        verdict="TokenMismatch",
+                        reason=f"495 of 550 tokens not reported; {name}",
+                        file=name,
+                        record="line 7",
+                    )
+                    for name in HOSTILE[:3]
+                ),
+            ),
+            ModelFidelity(
+                model="partly",
+                outcome="WARN",
+                score=1.0,
+                warned=4,
+                waiting=2,
+                executors=8,
+                checked=4,
+                reason="4 NoTruth, 2 not compared yet",
+            ),
+        ),
+    )
+
+
 SCENARIOS: dict[str, Callable[[], Standings]] = {
-    maker.__name__: maker for maker in (plain, empty, hostile, crowd, unranked, alone)
+    maker.__name__: maker for maker in (plain, empty, hostile, crowd, unranked, alone, reported)
 }
 
 

@@ -159,3 +159,30 @@ def test_nothing_to_rank(scenario: Callable[[str], Standings]) -> None:
 
 def test_snapshot(scenario: Callable[[str], Standings]) -> None:
     assert render(scenario("plain")) == SNAPSHOT.read_text("utf-8")
+
+
+def test_what_ledgers_do_to_tokens_and_costs(scenario: Callable[[str], Standings]) -> None:
+    text = render(scenario("reported"), 100)
+    lines = [line for line in table(text, "Cost and speed") if line.startswith("1=")]
+    usage = {line.split()[1]: line.split()[2:5] for line in lines}
+    assert usage["honest"] == usage["plain"] == ["$0.0412", "$0.0618", "12.3k"]
+    assert usage["liar"] == ["withheld"] * 3
+    assert usage["partly"] == ["$0.0412?", "$0.0618?", "12.3k?"]
+    assert "withheld: fidelity 0.62 (cost, cost per resolved, tokens: liar)" in text
+    assert "? fidelity 1.00: 4 NoTruth (cost, cost per resolved, tokens: partly)" in text
+    trusted = table(text, "Can tokens and costs be trusted?")
+    rows = {line.split()[0]: line.split()[1:] for line in trusted if len(line.split()) > 1}
+    assert rows["honest"] == ["PASS", "1.00", "42/42", "84/84"]
+    assert rows["liar"] == ["FAIL", "0.62", "1,230/1,230", "2,400/2,500", "30", "TokenMismatch"]
+    assert rows["partly"][:4] == ["WARN", "1.00", "4/6", "4/8"]
+    assert "495 of 550 tokens not reported" in " ".join(text.split())
+
+
+def test_without_ledgers_nothing_is_said_of_them(scenario: Callable[[str], Standings]) -> None:
+    assert "trusted" not in render(scenario("plain"))
+
+
+def test_marked_and_unmarked_figures_align(scenario: Callable[[str], Standings]) -> None:
+    lines = table(render(scenario("reported"), 100), "Cost and speed")
+    ends = {line.index("$0.0618") + len("$0.0618") for line in lines if "$0.0618" in line}
+    assert len(ends) == 1

@@ -275,3 +275,20 @@ def test_scatter_needs_a_point() -> None:
 
 def test_printable_title(scenario: Callable[[str], Standings]) -> None:
     assert printable("a\nb") in "".join(read(scenario("empty"), "a\nb").words)
+
+
+def test_what_ledgers_do_to_tokens_and_costs(scenario: Callable[[str], Standings]) -> None:
+    text = render_html(scenario("reported"), title="t")
+    page = Page(text)
+    usage = next(t for t in page.tables if "Cost per run" in t[0])
+    cells = {row[1].partition("|")[0]: row[2:6] for row in usage[1:]}
+    assert cells["honest"] == cells["plain"] == ["$0.0412", "$0.0618", "12.3k", "17.6k"]
+    assert cells["liar"] == ["withheld: fidelity 0.62"] * 4
+    assert cells["partly"][0] == "$0.0412?|fidelity 1.00: 4 NoTruth"
+    trusted = next(t for t in page.tables if "Fidelity" in t[0])
+    rows = {row[0]: row[1:] for row in trusted[1:]}
+    assert rows["liar"][:6] == ["FAIL", "0.62", "1,200", "0", "30", "0"]
+    assert rows["liar"][6:] == ["2,400/2,500", "87.5%", "30 TokenMismatch"]
+    assert rows["partly"][5] == "2"
+    assert text.count("495 of 550 tokens not reported") >= 3
+    assert "liar (cost withheld: fidelity 0.62)" in text

@@ -104,3 +104,11 @@ def test_unknown_is_null(scenario: Callable[[str], Standings]) -> None:
     cost = json.loads(standings_json(scenario("plain")))["models"][1]["figures"]["cost_usd"]
     assert cost["per_run"] is None
     assert cost["known"] == 0
+
+
+def test_what_ledgers_do_to_tokens_and_costs(scenario: Callable[[str], Standings]) -> None:
+    text = standings_markdown(scenario("reported"))
+    found = {row[1]: row[5:7] for row in rows(text)[2:]}
+    assert found["liar"] == ["withheld", "withheld"]
+    assert found["partly"] == ["$0.0618?", "12.3k?"]
+    assert "withheld: fidelity 0.62 (cost per resolved, tokens per run: liar)" in text

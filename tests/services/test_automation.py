@@ -18,6 +18,9 @@ pytestmark = pytest.mark.services
 DAYS = ("2026-03-01", "2026-03-02", "2026-03-03")
 MODELS = ("m1", "vendor/m2")
 BROKEN = ("2026-03-02", "vendor/m2")
+LIAR = ("2026-03-03", "m1")
+REPORTING = [("2026-03-01", "m1"), LIAR]
+"""Partitions in which a framework reports on its executors; it is wrong in one of them."""
 
 REPOSITORY = {"repositoryLocationName": "benchmark_assets", "repositoryName": "__repository__"}
 
@@ -42,6 +45,15 @@ def put(folder: Path, day: str, model: str, **changes: Any) -> None:
     path.write_text("".join(json.dumps(item) + "\n" for item in traces))
 
 
+def report(tokens: int) -> dict[str, Any]:
+    """A ledger of so many tokens, where 1,000 were used."""
+    side = {"executor": "writer", "finish_reason": "stop"}
+    return {
+        "ledger": [{**side, "usage": {"total": tokens}}],
+        "turns": [{**side, "usage": {"total": 1000}}],
+    }
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("left-running")
@@ -56,8 +68,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     for day in DAYS:
         for model in MODELS:
-            bad = {"tool_calls": "none"} if (day, model) == BROKEN else {}
-            put(folder, day, model, **bad)
+            changes: dict[str, Any] = {"tool_calls": "none"} if (day, model) == BROKEN else {}
+            if (day, model) in REPORTING:
+                changes["workflow_record"] = report(10 if (day, model) == LIAR else 1000)
+            put(folder, day, model, **changes)
     return folder
 
 
@@ -145,7 +159,7 @@ def test_a_backfill_from_the_ui_leads_to_standings_by_itself(
 
     expected = project.parent / "expected"
     result = bench("run", "--traces", "traces", "--store", expected, cwd=project)
-    assert result.code == 10  # one trace is broken on purpose
+    assert result.code == 9  # a ledger is falsified on purpose, and one trace is broken
     store = project / "data" / "store"
     wait_for(lambda: store_of(store) == store_of(expected), lambda: log_of(project), 240)
 
@@ -153,16 +167,27 @@ def test_a_backfill_from_the_ui_leads_to_standings_by_itself(
     assert {f"{day}|{model}" for day in DAYS for model in MODELS} <= set(filled)
     cells = instance.get_materialized_partitions(dg.AssetKey("contract_evaluations"))
     assert set(cells) == {f"c{number}|{model}" for number in range(3) for model in MODELS}
+    compared = instance.get_materialized_partitions(dg.AssetKey("workflow_fidelity"))
+    assert set(compared) == {"|".join(partition) for partition in REPORTING}
 
 
-def test_a_failing_check_shows_on_its_partition_only(instance: dg.DagsterInstance) -> None:
-    key = dg.AssetCheckKey(dg.AssetKey("trace_snapshots"), "no_unreadable_traces")
+@pytest.mark.parametrize(
+    ("asset", "check", "failing"),
+    [
+        ("trace_snapshots", "no_unreadable_traces", BROKEN),
+        ("workflow_fidelity", "ledgers_agree_with_model_calls", LIAR),
+    ],
+)
+def test_a_failing_check_shows_on_its_partition_only(
+    instance: dg.DagsterInstance, asset: str, check: str, failing: tuple[str, str]
+) -> None:
+    key = dg.AssetCheckKey(dg.AssetKey(asset), check)
     history = instance.event_log_storage.get_asset_check_execution_history(key, limit=200)
     latest: dict[str | None, str] = {}
     for record in history:  # newest first
         latest.setdefault(record.partition, record.status.value)
     assert {partition for partition, status in latest.items() if status == "FAILED"} == {
-        "|".join(BROKEN)
+        "|".join(failing)
     }
     assert None not in latest
 

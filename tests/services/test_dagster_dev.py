@@ -39,6 +39,7 @@ def test_it_answers_with_the_graph_and_what_bench_did(project: Path, command: li
             "contracts",
             "trace_snapshots",
             "contract_evaluations",
+            "workflow_fidelity",
             "leaderboard",
             "benchmark_report",
         }
@@ -47,9 +48,14 @@ def test_it_answers_with_the_graph_and_what_bench_did(project: Path, command: li
             for name, node in graph.items()
             if node["partitionStats"]
         }
-        assert materialized == {"contracts": 6, "trace_snapshots": 56, "contract_evaluations": 24}
+        assert materialized == {
+            "contracts": 6,
+            "trace_snapshots": 56,
+            "contract_evaluations": 24,
+            "workflow_fidelity": 56,
+        }
         runs = query(address, "{ runsOrError { ... on Runs { results { status } } } }")
-        assert [run["status"] for run in runs["runsOrError"]["results"]] == ["SUCCESS"] * 4
+        assert [run["status"] for run in runs["runsOrError"]["results"]] == ["SUCCESS"] * 5
         instance = query(address, "{ instance { info hasInfo } shouldShowNux canBulkTerminate }")
         assert instance["shouldShowNux"] is False
         schedules = query(

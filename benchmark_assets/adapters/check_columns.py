@@ -1,0 +1,36 @@
+"""Checks as a column of a Parquet file.
+
+Belongs here: the fields of a check, and a check as a cell. Does not belong here: the files that
+have such a column (`run_files`, `fidelity_months`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark_assets.model.verdict import Check
+
+FIELDS: tuple[pa.Field, ...] = (
+    pa.field("name", pa.string(), nullable=False),
+    pa.field("outcome", pa.string(), nullable=False),
+    pa.field("expected", pa.string()),
+    pa.field("observed", pa.string()),
+    pa.field("reason", pa.string()),
+    pa.field("span_id", pa.string()),
+    pa.field("call", pa.int32()),
+)
+
+
+def check_cell(check: Check) -> dict[str, Any]:
+    """A check as a value of `FIELDS`."""
+    return {
+        "name": check.name,
+        "outcome": check.outcome,
+        "expected": check.expected,
+        "observed": check.observed,
+        "reason": check.reason,
+        "span_id": check.where.span_id if check.where else None,
+        "call": check.where.call if check.where else None,
+    }
