@@ -6,7 +6,9 @@ metadata, texts throughout; a generation's in the disjoint buckets of `usageDeta
 
 from __future__ import annotations
 
+import itertools
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +16,19 @@ import msgspec
 import pytest
 
 from benchmark_assets.adapters.formats.langfuse_usage import read_tokens
+from benchmark_assets.adapters.snapshot_files import (
+    SourcedSnapshot,
+    assemble,
+    read_snapshots,
+    write_partition,
+)
+from benchmark_assets.adapters.store import Store
 from benchmark_assets.model.fidelity import Usage, WorkflowFidelity, WorkflowRecord
 from benchmark_assets.model.trace import Tokens, TraceSnapshot
 from benchmark_assets.scoring.trace_fidelity.strict import reconcile
 from tests.adapters import test_langfuse_real as real
 from tests.adapters.test_format_langfuse import gen, made, root, row, tool
+from tests.adapters.test_formats import ODD, changed, check_reading, places
 from tests.real_data import needs_real_data
 
 FINISH = "gen_ai.response.finish_reasons"
@@ -457,6 +467,45 @@ def test_a_row_around_the_last_call_that_alone_was_counted() -> None:
 def test_rows_without_ids() -> None:
     rows = (agent("writer", used=(10, 5)), {**call("g", "writer", (10, 5)), "id": None})
     assert verdicts(*rows) == {"writer": "Agree"}
+
+
+REPORTING = {
+    "id": "t1",
+    "timestamp": "2026-03-01T12:00:00.000Z",
+    "observations": [
+        agent("writer", None, used=(30, 7), **STOP),
+        measured("g1", "writer", (10, 5), s=2, ended="tool_calls"),
+        gen("g2", "writer", usageDetails={"input": 0, "input_cached_tokens": 60}, s=3),
+        maf("invoke_agent a", "writer", (10, 5)),
+    ],
+}
+
+
+def test_no_value_keeps_a_trace_with_a_ledger_from_being_read_and_written() -> None:
+    store = Store("memory://odd-ledgers")
+    records = 0
+    for path, odd in itertools.product(places(REPORTING), ODD):
+        content = json.dumps(changed(REPORTING, path, "set", odd)).encode()
+        found = [s for s in check_reading(content, "langfuse") if s.model and s.started_at]
+        partition = assemble(SourcedSnapshot("s", item) for item in found)
+        write_partition(store, "2026-03-01", "m", partition, {})
+        stored = [item.snapshot for item in read_snapshots(store, "2026-03-01", "m")]
+        assert stored == [item.snapshot for item in partition.snapshots]
+        records += sum(item.workflow_record is not None for item in stored)
+    assert records > 100
+
+
+def test_many_rows_are_read_in_linear_time() -> None:
+    """10,000 calls, each inside an agent inside the one before it."""
+    rows = [root()]
+    for index in range(5_000):
+        rows.append(agent(f"a{index}", f"a{index - 1}" if index % 100 else "root", used=(9, 2)))
+        rows.append(measured(f"g{index}", f"a{index}", (9, 2)))
+    began = time.perf_counter()
+    found = made(*rows).workflow_record
+    assert found is not None
+    assert len(found.ledger) == len(found.turns) == 5_000
+    assert time.perf_counter() - began < 20
 
 
 # Real files.

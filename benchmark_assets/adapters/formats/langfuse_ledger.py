@@ -32,7 +32,13 @@ from benchmark_assets.adapters.formats.langfuse_usage import (
     row_model,
     row_tokens,
 )
-from benchmark_assets.adapters.formats.langfuse_values import first, look, look_text, unwrap
+from benchmark_assets.adapters.formats.langfuse_values import (
+    first,
+    look,
+    look_raw,
+    look_text,
+    unwrap,
+)
 from benchmark_assets.adapters.formats.messages import as_dict, as_list
 from benchmark_assets.adapters.span_record import SpanNode, workflow_record
 from benchmark_assets.model.fidelity import Usage, WorkflowRecord
@@ -50,8 +56,12 @@ _OWN_SCOPES = ("langfuse",)
 
 
 class _Names(NamedTuple):
-    """The names under which one convention has token counts; `input` counts cached ones in."""
+    """The names of one convention for token counts, without `prefix`, with which all begin.
 
+    `input` counts cached tokens in.
+    """
+
+    prefix: str
     input: tuple[str, ...]
     output: tuple[str, ...]
     total: tuple[str, ...]
@@ -60,54 +70,50 @@ class _Names(NamedTuple):
     reasoning: tuple[str, ...]
 
 
-def _gen_ai(prefix: str) -> _Names:
-    """OpenTelemetry's conventions, as they are and as they were, and what vendors add."""
-
-    def named(*names: str) -> tuple[str, ...]:
-        return tuple(f"{prefix}.{name}" for name in names)
-
-    return _Names(
-        input=named("input_tokens", "prompt_tokens"),
-        output=named("output_tokens", "completion_tokens"),
-        total=named("total_tokens"),
-        cached=named(
-            "cache_read.input_tokens",
-            "cache_read_input_tokens",
-            "input_tokens.cached",
-            "details.cache_read_tokens",
-            "details.cached_tokens",
-        ),
-        written=named(
-            "cache_write.input_tokens",
-            "cache_creation.input_tokens",
-            "cache_creation_input_tokens",
-            "input_tokens.cache_write",
-            "details.cache_write_tokens",
-        ),
-        reasoning=named(
-            "reasoning.output_tokens", "output_tokens.reasoning", "details.reasoning_tokens"
-        ),
-    )
-
+_OPENTELEMETRY = _Names(
+    prefix="gen_ai.usage",
+    input=("input_tokens", "prompt_tokens"),
+    output=("output_tokens", "completion_tokens"),
+    total=("total_tokens",),
+    cached=(
+        "cache_read.input_tokens",
+        "cache_read_input_tokens",
+        "input_tokens.cached",
+        "details.cache_read_tokens",
+        "details.cached_tokens",
+    ),
+    written=(
+        "cache_write.input_tokens",
+        "cache_creation.input_tokens",
+        "cache_creation_input_tokens",
+        "input_tokens.cache_write",
+        "details.cache_write_tokens",
+    ),
+    reasoning=("reasoning.output_tokens", "output_tokens.reasoning", "details.reasoning_tokens"),
+)
+"""OpenTelemetry's names as they are and as they were, and what vendors add."""
 
 _CONVENTIONS = (
-    _gen_ai("gen_ai.aggregated_usage"),
-    _gen_ai("gen_ai.usage"),
+    # What pydantic-ai calls the sum over a run, lest it is taken for a call's.
+    _OPENTELEMETRY._replace(prefix="gen_ai.aggregated_usage"),
+    _OPENTELEMETRY,
     _Names(
-        input=("llm.token_count.prompt",),
-        output=("llm.token_count.completion",),
-        total=("llm.token_count.total",),
-        cached=("llm.token_count.prompt_details.cache_read",),
-        written=("llm.token_count.prompt_details.cache_write",),
-        reasoning=("llm.token_count.completion_details.reasoning",),
+        prefix="llm.token_count",
+        input=("prompt",),
+        output=("completion",),
+        total=("total",),
+        cached=("prompt_details.cache_read",),
+        written=("prompt_details.cache_write",),
+        reasoning=("completion_details.reasoning",),
     ),
     _Names(
-        input=("ai.usage.inputTokens", "ai.usage.promptTokens"),
-        output=("ai.usage.outputTokens", "ai.usage.completionTokens"),
-        total=("ai.usage.totalTokens",),
-        cached=("ai.usage.cachedInputTokens",),
+        prefix="ai.usage",
+        input=("inputTokens", "promptTokens"),
+        output=("outputTokens", "completionTokens"),
+        total=("totalTokens",),
+        cached=("cachedInputTokens",),
         written=(),
-        reasoning=("ai.usage.reasoningTokens",),
+        reasoning=("reasoningTokens",),
     ),
 )
 
@@ -333,24 +339,30 @@ def _reason(value: Any) -> str | None:
 def _stated(row: Row) -> _Stated | None:
     """What a row's attributes say was used; of several conventions, the first that says it."""
     for names in _CONVENTIONS:
-        whole = [_count(row, names.input), _count(row, names.output), _count(row, names.total)]
-        if any(count is not None for count in whole):
-            return _Stated(
-                Usage(
-                    input=whole[0],
-                    output=whole[1],
-                    total=whole[2],
-                    cached=_count(row, names.cached),
-                    reasoning=_count(row, names.reasoning),
-                ),
-                _count(row, names.written),
-            )
+        below = look_raw(row.tree, names.prefix)
+        counts = dict(_counts(below)) if isinstance(below, dict) else {}
+        usage = Usage(
+            input=_first(counts, names.input),
+            output=_first(counts, names.output),
+            total=_first(counts, names.total),
+            cached=_first(counts, names.cached),
+            reasoning=_first(counts, names.reasoning),
+        )
+        if any(count is not None for count in (usage.input, usage.output, usage.total)):
+            return _Stated(usage, _first(counts, names.written))
     return None
 
 
-def _count(row: Row, names: tuple[str, ...]) -> int | None:
-    for name in names:
-        count = whole_number(look(row.tree, name))
-        if count is not None:
-            return count
-    return None
+def _counts(tree: dict[str, Any], at: str = "") -> Iterator[tuple[str, int]]:
+    """All counts below an attribute, by the rest of their names."""
+    for key, value in tree.items():
+        # A name that others go on from has its own value under an empty key.
+        name = f"{at}.{key}" if at and key else at or key
+        if isinstance(value, dict):
+            yield from _counts(value, name)
+        elif (count := whole_number(unwrap(value))) is not None:
+            yield name, count
+
+
+def _first(counts: dict[str, int], names: tuple[str, ...]) -> int | None:
+    return next((counts[name] for name in names if name in counts), None)
