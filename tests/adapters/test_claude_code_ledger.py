@@ -169,6 +169,14 @@ def test_an_answer_in_several_rows_counts_once_with_its_last_usage() -> None:
     assert [turn.usage for turn in record(*rows).turns] == [Usage(input=503, cached=0), None]
 
 
+def test_where_the_last_answer_is_shown_there_was_no_other() -> None:
+    says_so = {"type": "text", "text": "Fine."}
+    assert len(record(task(), shown("a1", FIRST, says_so), ran(543, FIRST)).turns) == 1
+    # Side chains show all answers: this one was not allowed to go on.
+    asking = chain(answer("a1", FIRST, use(call_id="s1")))
+    assert len(record(task(), *asking, ran(543, FIRST)).turns) == 1
+
+
 @pytest.mark.parametrize("finished", [{"status": "completed"}, {"is_error": True}])
 def test_a_sub_agent_that_failed_may_have_stopped_at_any_answer(finished: Any) -> None:
     done = gives("Boom.", "t1", is_error=finished.get("is_error", False))
@@ -242,6 +250,19 @@ def test_rows_that_a_resumed_session_copied_count_once() -> None:
     rows = [task(), *chain(*BOTH), ran(642, SECOND)]
     copied = [{**item, "uuid": f"copy {i}"} for i, item in enumerate(rows)]
     assert record(*rows, *copied) == record(*rows)
+
+
+def test_rows_that_stand_in_the_file_twice_count_once() -> None:
+    rows = [task(), *chain(answer("a1", FIRST)), ran(543, FIRST)]
+    for item in rows:
+        item["message"].pop("id", None)
+    placed = [{**item, "uuid": item.get("uuid", f"x{i}")} for i, item in enumerate(rows)]
+    assert record(*placed, *placed) == record(*placed)
+
+
+def test_a_second_result_of_a_call_changes_nothing() -> None:
+    rows = (task(), *chain(answer("a1", FIRST)), ran(543, FIRST))
+    assert record(*rows, ran(642, SECOND, agentId="other")) == record(*rows)
 
 
 def test_a_call_of_another_tool_is_no_agent() -> None:

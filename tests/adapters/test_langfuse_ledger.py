@@ -464,6 +464,28 @@ def test_a_row_around_the_last_call_that_alone_was_counted() -> None:
     assert verdicts(*rows) == {"writer": "Agree"}
 
 
+def test_what_langfuse_counted_of_the_row_around_a_call_is_no_measurement_either() -> None:
+    attrs = {"ai.operationId": "ai.generateText"}
+    rows = (
+        agent("writer", used=(62, 85)),
+        call("ai.generateText", "writer", (14, 43), attrs=attrs, s=2),
+        call("ai.generateText.doGenerate", "ai.generateText", (0, 0), usageDetails={}, s=2),
+    )
+    assert verdicts(*rows) == {"writer": "Unmeasured"}
+
+
+def test_a_call_that_a_tool_inside_a_generation_made_is_another() -> None:
+    """Google's ADK puts the tools that a generation asked for inside it."""
+    rows = (
+        agent("writer", used=(30, 7)),
+        call("call_llm", "writer", (10, 5), s=2),
+        tool("execute_tool", "call_llm", s=2),
+        call("asked by the tool", "execute_tool", (20, 2), s=3),
+    )
+    assert len(record(*rows).turns) == 2
+    assert verdicts(*rows) == {"writer": "Agree"}
+
+
 def test_rows_without_ids() -> None:
     rows = (agent("writer", used=(10, 5)), {**call("g", "writer", (10, 5)), "id": None})
     assert verdicts(*rows) == {"writer": "Agree"}
