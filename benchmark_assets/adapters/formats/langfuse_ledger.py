@@ -2,7 +2,8 @@
 
 Belongs here: which rows report for an agent, what they report, and which of Langfuse's counts of
 a generation can be held against it. Does not belong here: what a generation is and what it used
-(`langfuse_rows`, `langfuse_calls`: the truth is made of theirs), whose a call is (`span_record`).
+(`langfuse_rows`, `langfuse_calls`: the truth is made of theirs), whose a call is (`span_record`),
+how attributes are spelt (`opentelemetry_attributes`).
 
 *Ledger.* Rows of type AGENT, and spans that their instrumentation marks as agents. Langfuse drops
 the usage of agents' spans from `usageDetails`, lest costs count twice; what the framework wrote
@@ -40,6 +41,7 @@ from benchmark_assets.adapters.formats.langfuse_values import (
     unwrap,
 )
 from benchmark_assets.adapters.formats.messages import as_dict, as_list
+from benchmark_assets.adapters.formats.opentelemetry_attributes import MAF, usage_details
 from benchmark_assets.adapters.span_record import SpanNode, workflow_record
 from benchmark_assets.model.fidelity import Usage, WorkflowRecord
 from benchmark_assets.model.trace import Generation, Tokens
@@ -48,74 +50,20 @@ _AGENT_OPERATIONS = frozenset({"invoke_agent", "invoke_workflow", "agent_step"})
 
 _FINISH = ("gen_ai.response.finish_reasons", "ai.response.finishReason", "llm.finish_reason")
 
-_SUMS_UP_SPANS = ("agent_framework",)
-"""Scopes of instrumentations whose agents' usage is the sum of the spans inside."""
-
 _OWN_SCOPES = ("langfuse",)
 """Scopes of Langfuse's SDKs, of whose attributes its server keeps none."""
 
+_USAGE = ("gen_ai.aggregated_usage", "gen_ai.usage", "llm.token_count", "llm.usage", "ai.usage")
+"""What the names of all attributes with token counts begin with."""
 
-class _Names(NamedTuple):
-    """The names of one convention for token counts, without `prefix`, with which all begin.
-
-    `input` counts cached tokens in.
-    """
-
-    prefix: str
-    input: tuple[str, ...]
-    output: tuple[str, ...]
-    total: tuple[str, ...]
-    cached: tuple[str, ...]
-    written: tuple[str, ...]
-    reasoning: tuple[str, ...]
-
-
-_OPENTELEMETRY = _Names(
-    prefix="gen_ai.usage",
-    input=("input_tokens", "prompt_tokens"),
-    output=("output_tokens", "completion_tokens"),
-    total=("total_tokens",),
-    cached=(
-        "cache_read.input_tokens",
-        "cache_read_input_tokens",
-        "input_tokens.cached",
-        "details.cache_read_tokens",
-        "details.cached_tokens",
-    ),
-    written=(
-        "cache_write.input_tokens",
-        "cache_creation.input_tokens",
-        "cache_creation_input_tokens",
-        "input_tokens.cache_write",
-        "details.cache_write_tokens",
-    ),
-    reasoning=("reasoning.output_tokens", "output_tokens.reasoning", "details.reasoning_tokens"),
-)
-"""OpenTelemetry's names as they are and as they were, and what vendors add."""
-
-_CONVENTIONS = (
-    # What pydantic-ai calls the sum over a run, lest it is taken for a call's.
-    _OPENTELEMETRY._replace(prefix="gen_ai.aggregated_usage"),
-    _OPENTELEMETRY,
-    _Names(
-        prefix="llm.token_count",
-        input=("prompt",),
-        output=("completion",),
-        total=("total",),
-        cached=("prompt_details.cache_read",),
-        written=("prompt_details.cache_write",),
-        reasoning=("completion_details.reasoning",),
-    ),
-    _Names(
-        prefix="ai.usage",
-        input=("inputTokens", "promptTokens"),
-        output=("outputTokens", "completionTokens"),
-        total=("totalTokens",),
-        cached=("cachedInputTokens",),
-        written=(),
-        reasoning=("reasoningTokens",),
-    ),
-)
+_VERCEL = {
+    "input": ("ai.usage.inputTokens", "ai.usage.promptTokens"),
+    "output": ("ai.usage.outputTokens", "ai.usage.completionTokens"),
+    "total": ("ai.usage.totalTokens",),
+    "cache_read": ("ai.usage.cachedInputTokens",),
+    "reasoning": ("ai.usage.reasoningTokens",),
+}
+"""The names that only Vercel's AI SDK has."""
 
 
 class _Stated(NamedTuple):
@@ -183,7 +131,7 @@ def _node(row: Row, row_id: str, parent: str | None, *, like_ledger: bool) -> Sp
             executor=row.own_agent,
             usage=_reported(row, like_ledger=like_ledger),
             finish_reason=_reason(look(row.tree, *_FINISH)),
-            derived=_scope(row).startswith(_SUMS_UP_SPANS),
+            derived=_scope(row).startswith(MAF),
             error=error,
             started_at=row.start,
         )
@@ -337,32 +285,45 @@ def _reason(value: Any) -> str | None:
 
 
 def _stated(row: Row) -> _Stated | None:
-    """What a row's attributes say was used; of several conventions, the first that says it."""
-    for names in _CONVENTIONS:
-        below = look_raw(row.tree, names.prefix)
-        counts = dict(_counts(below)) if isinstance(below, dict) else {}
-        usage = Usage(
-            input=_first(counts, names.input),
-            output=_first(counts, names.output),
-            total=_first(counts, names.total),
-            cached=_first(counts, names.cached),
-            reasoning=_first(counts, names.reasoning),
-        )
-        if any(count is not None for count in (usage.input, usage.output, usage.total)):
-            return _Stated(usage, _first(counts, names.written))
-    return None
+    """What a row's attributes say was used, as they say it."""
+    counts: dict[str, int] = {}
+    for prefix in _USAGE:
+        below = look_raw(row.tree, prefix)
+        if isinstance(below, dict):
+            counts |= _counts(below, prefix)
+    details = usage_details(counts) or _vercels(counts)
+    inward, outward = as_dict(details.get("input_details")), as_dict(details.get("output_details"))
+    usage = Usage(
+        input=details.get("input"),
+        output=details.get("output"),
+        total=details.get("total"),
+        cached=inward.get("cache_read"),
+        reasoning=outward.get("reasoning"),
+    )
+    if usage.input is None and usage.output is None and usage.total is None:
+        return None
+    return _Stated(usage, inward.get("cache_write"))
 
 
-def _counts(tree: dict[str, Any], at: str = "") -> Iterator[tuple[str, int]]:
-    """All counts below an attribute, by the rest of their names."""
+def _counts(tree: dict[str, Any], at: str) -> Iterator[tuple[str, int]]:
+    """All counts below an attribute, each under its whole name."""
     for key, value in tree.items():
         # A name that others go on from has its own value under an empty key.
-        name = f"{at}.{key}" if at and key else at or key
+        name = f"{at}.{key}" if key else at
         if isinstance(value, dict):
             yield from _counts(value, name)
         elif (count := whole_number(unwrap(value))) is not None:
             yield name, count
 
 
-def _first(counts: dict[str, int], names: tuple[str, ...]) -> int | None:
-    return next((counts[name] for name in names if name in counts), None)
+def _vercels(counts: dict[str, int]) -> dict[str, Any]:
+    known = {
+        part: next((counts[name] for name in names if name in counts), None)
+        for part, names in _VERCEL.items()
+    }
+    inward, outward = known.pop("cache_read"), known.pop("reasoning")
+    return {
+        **known,
+        "input_details": {"cache_read": inward},
+        "output_details": {"reasoning": outward},
+    }
