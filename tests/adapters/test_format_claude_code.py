@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from benchmark_assets.adapters.formats import FORMATS, choose_format
 from benchmark_assets.adapters.formats.base import TraceFile
-from benchmark_assets.adapters.formats.claude_code import NO_RESULT, SYNTHETIC
+from benchmark_assets.adapters.formats.claude_code import NO_RESULT
+from benchmark_assets.adapters.formats.claude_code_rows import SYNTHETIC
 from benchmark_assets.adapters.snapshot_files import (
     SourcedSnapshot,
     assemble,

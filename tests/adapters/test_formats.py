@@ -7,6 +7,7 @@ import json
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 from tests.adapters.samples import (
     CONVERSATION,
+    DATA,
     NAME,
     agent,
     call,
@@ -322,6 +324,52 @@ def test_benchmark_files_with_one_thing_wrong_are_imported_or_refused() -> None:
 def test_a_file_cut_off_anywhere_is_read_or_refused(data: bytes) -> None:
     for length in range(0, len(data), 7):
         check_reading(data[:length], "auto")
+
+
+def files_with_ledgers(*paths: Path) -> set[str]:
+    """Names of those of the files in which some trace has one."""
+    found = set()
+    for path in paths:
+        file = TraceFile(str(path), path.name, path.read_bytes())
+        records = [item.workflow_record for item in read_traces(file, ProjectConfig())]
+        assert records
+        if any(record is not None for record in records):
+            found.add(path.name)
+    return found
+
+
+@pytest.mark.parametrize("folder", ["snapshot", "tau2"])
+def test_samples_have_no_ledger(folder: str) -> None:
+    assert files_with_ledgers(*(DATA / folder).iterdir()) == set()
+
+
+@needs_real_data
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("pattern", "with_ledger"),
+    [
+        # One agent and its simulated user; nobody reports for it.
+        ("tau2-airline-train30/*.json", set()),
+        # Runs have no token at all.
+        ("agentdojo-banking-slack/gpt-4o-2024-05-13/**/*.json", set()),
+        (
+            "langfuse-*/*.json",
+            {
+                "pydantic-ai-tools-2025-12-04.trace.json",
+                "pydantic-ai-a79ce6.json",
+                "pydantic-ai-bad-e1897b.json",
+                "pydantic-ai-retry-0ab9b7.json",
+            },
+        ),
+        ("claude-code-sessions/agent-name-fix/full.jsonl", set()),
+        ("claude-code-sessions/changelog/full.jsonl", set()),
+        ("claude-code-sessions/go-upgrade/full.jsonl", set()),
+        ("claude-code-sessions/skill-no-edits/full.jsonl", set()),
+        ("claude-code-sessions/skill-review/full.jsonl", {"full.jsonl"}),
+    ],
+)
+def test_which_real_files_have_a_ledger(pattern: str, with_ledger: set[str]) -> None:
+    assert files_with_ledgers(*REAL.glob(pattern)) == with_ledger
 
 
 @needs_real_data

@@ -11,6 +11,7 @@ from benchmark_assets.adapters.formats import (
     claude_code,
     langfuse,
     messages,
+    opentelemetry,
     snapshot,
     tau2,
 )
@@ -24,6 +25,7 @@ FORMATS: tuple[TraceFormat, ...] = (
     claude_code.FORMAT,
     messages.FORMAT,
     langfuse.FORMAT,
+    opentelemetry.FORMAT,
 )
 
 

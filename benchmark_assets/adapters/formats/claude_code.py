@@ -1,7 +1,8 @@
 """Claude Code's session files: JSON Lines, one file a session, one session a trace.
 
-Belongs here: how these files spell what a trace is made of. Does not belong here: what the tools
-did to the world (which of them load skills, read or change files); harness profiles say that.
+Belongs here: how these files spell what a trace is made of. Does not belong here: what the session
+says its agents used (`claude_code_ledger`), and what the tools did to the world (which of them
+load skills, read or change files); harness profiles say that.
 
 *Rows.* Each line is a row. What the user and the agent said is in rows of type `user` and
 `assistant`; one answer of the model is several rows, one for each block of its content, and each
@@ -61,8 +62,9 @@ from benchmark_assets.adapters.formats.base import (
     id_or_none,
     parse_time,
     text_or_none,
-    whole_number,
 )
+from benchmark_assets.adapters.formats.claude_code_ledger import read_ledger
+from benchmark_assets.adapters.formats.claude_code_rows import is_models, tokens_of
 from benchmark_assets.adapters.formats.messages import as_dict, as_list, text_of
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.trace import (
@@ -77,9 +79,6 @@ from benchmark_assets.model.trace import (
 
 NORMAL_ENDINGS = frozenset({"end_turn", "stop_sequence"})
 """The model stopped because it had nothing to add."""
-
-SYNTHETIC = "<synthetic>"
-"""The model of answers that the program wrote itself."""
 
 INTERRUPTED = "[Request interrupted by user"
 """How the note begins that the program leaves when the user stops the agent."""
@@ -152,7 +151,9 @@ class ClaudeCodeFormat:
                 problems.append(f"{file.key}: {where}: {problem}")
         if not said:
             problems.append(f"{file.key}: holds no message")
-        yield _snapshot(file, _Facts(rows, alone=alone), session, problems)
+        found = _snapshot(file, _Facts(rows, alone=alone), session, problems)
+        record = None if alone else read_ledger(rows, found.name)
+        yield msgspec.structs.replace(found, workflow_record=record)
 
 
 def _values(file: TraceFile) -> Iterator[tuple[str, Any]]:
@@ -351,7 +352,7 @@ class _Session:
         message = as_dict(inner.get("message"))
         answer_id = id_or_none(message.get("id"))
         if inner.get("type") == "assistant" and answer_id and "usage" in message:
-            self._usage.setdefault(agent, {})[answer_id] = _tokens(message["usage"])
+            self._usage.setdefault(agent, {})[answer_id] = tokens_of(message["usage"])
         return self._said(inner, agent, reported=True)
 
     def _started_by(self, call_id: str | None) -> str | None:
@@ -396,7 +397,7 @@ class _Session:
         if row.get("type") == "user":
             self._user(row, content, agent, at)
             return None
-        if message.get("model") == SYNTHETIC or row.get("isApiErrorMessage") is True:
+        if not is_models(row):
             self._synthetic(row, content, agent, at)
             return None
         if agent is None:
@@ -512,7 +513,7 @@ class _Session:
             )
         self.generations[key] = msgspec.structs.replace(
             known,
-            tokens=_tokens(usage) if isinstance(usage, dict) else known.tokens,
+            tokens=tokens_of(usage) if isinstance(usage, dict) else known.tokens,
             finish_reason=stopped or known.finish_reason,
             ended_at=at or known.ended_at,
         )
@@ -598,22 +599,6 @@ def _error(text: str | None) -> str | None:
     """The message of a failure without the mark that the program puts around its own."""
     marked = _TOOL_ERROR.fullmatch(text) if text else None
     return marked[1] if marked else text
-
-
-def _tokens(usage: Any) -> Tokens:
-    """Disjoint buckets as they are: `input_tokens` counts no cached ones.
-
-    `output_tokens` includes reasoning, which is not told apart. Many versions write the count
-    that stood when the answer began to stream, so outputs are often far too low; the source's own
-    totals have the same figures.
-    """
-    fields = as_dict(usage)
-    return Tokens(
-        input=whole_number(fields.get("input_tokens")),
-        output=whole_number(fields.get("output_tokens")),
-        cache_read=whole_number(fields.get("cache_read_input_tokens")),
-        cache_write=whole_number(fields.get("cache_creation_input_tokens")),
-    )
 
 
 FORMAT = ClaudeCodeFormat()

@@ -45,6 +45,7 @@ from benchmark_assets.adapters.formats.base import (
     whole_number,
 )
 from benchmark_assets.adapters.formats.langfuse_calls import Conversation, read_conversation
+from benchmark_assets.adapters.formats.langfuse_ledger import read_ledger
 from benchmark_assets.adapters.formats.langfuse_rows import (
     TYPES,
     ModelCall,
@@ -217,11 +218,12 @@ def read_trace(
     started = min(starts, default=parse_time(fields.get("timestamp")))
     ended = max(ends, default=None)
     problems = _problems(fields, rows, top, broken, _where(origin))
+    name = text_or_none(fields.get("name")) or next((row.name for row in top), None)
     return TraceSnapshot(
         failures_recorded=any("level" in row.raw for row in rows),
         trace_id=id_or_none(fields.get("id")) or _made_id(origin),
         origin=origin,
-        name=text_or_none(fields.get("name")) or next((row.name for row in top), None),
+        name=name,
         started_at=started,
         ended_at=ended,
         duration_ms=whole_number(round((ended - started).total_seconds() * 1000))
@@ -252,6 +254,7 @@ def read_trace(
             )
             for row in failures(rows, conversation.tool_rows)
         ),
+        workflow_record=read_ledger(rows, model, conversation.generations, name),
         problem="; ".join(problems) or None,
     )
 

@@ -8,7 +8,9 @@ two: cached, reasoning, audio. Whether `input` counts its parts in differs betwe
 and even between versions of the same one. The `total` tells: it is the sum of what is disjoint.
 Where it is missing or fits neither reading, the key decides: Langfuse's own keys
 (`input_cached_tokens`, `cache_read_input_tokens`) are disjoint from `input`, a vendor's
-`…details…` are parts of it.
+`…details…` are parts of it. So are those of OpenTelemetry that Langfuse does not know yet: it
+puts them as they are (`cache_write.input_tokens`) beside the input that counts them in, and then
+counts them twice in the total that it sums up itself.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ _OUTPUT = frozenset(
 )
 _TOTAL = frozenset({"total", "total_tokens", "totalTokens", "total_token_count"})
 _PARTS_OF_WHOLE = frozenset({"cached_tokens", "reasoning_tokens", "cached_content_token_count"})
+
+_UNKNOWN_TO_LANGFUSE = re.compile(r"^(?:(cache_\w+)\.input|(reasoning)\.output)_tokens$")
+"""OpenTelemetry's names of parts, without what stands before them: in the input, in the output."""
 
 _RESOURCE = re.compile(
     r"^(?:projects/[^/]+/locations/[^/]+/)?(?:publishers/[^/]+/)?models/|^arn:aws[^/]*/"
@@ -64,6 +69,7 @@ def read_tokens(usage: Any) -> Tokens:
     whole: dict[str, int] = {}
     inward, outward = _Parts(), _Parts()
     ephemeral = 0
+    inner = {"input": 0, "output": 0}
     for key, value in _flat(as_dict(unwrap(usage))):
         count = whole_number(value)
         if count is None:
@@ -72,6 +78,9 @@ def read_tokens(usage: Any) -> Tokens:
             name = "input" if key in _INPUT else "output" if key in _OUTPUT else "total"
             whole[name] = max(whole.get(name, 0), count)
             continue
+        part = _UNKNOWN_TO_LANGFUSE.match(key)
+        if part:
+            inner["input" if part[1] else "output"] += count
         words = key.lower()
         if "ephemeral" in words:
             ephemeral += count  # how long a cache write lives: parts of `cache_creation`
@@ -86,6 +95,10 @@ def read_tokens(usage: Any) -> Tokens:
             outward.add(f"other {key}", key, count)
     if ephemeral and not inward.buckets.get("cache_write"):
         inward.add("cache_write", "ephemeral", ephemeral)
+    for name, count in inner.items():
+        # What is more than the whole was never in it.
+        if name in whole and count <= whole[name]:
+            whole[name] -= count
     return _disjoint(whole, inward, outward)
 
 
@@ -163,6 +176,12 @@ def row_tokens(raw: dict[str, Any], tree: dict[str, Any]) -> Tokens:
     if not any(known.values()) and legacy.get("unit") in (None, "TOKENS"):
         known = {"input": legacy.get("input"), "output": legacy.get("output")}
     return read_tokens(known) if any(known.values()) else Tokens()
+
+
+def counts_only_whole(raw: dict[str, Any]) -> bool:
+    """Whether a row's usage has no parts: all that Langfuse writes where it counts the text."""
+    usage = as_dict(unwrap(raw.get("usageDetails")))
+    return usage.keys() <= {"input", "output", "total"}
 
 
 def row_cost(raw: dict[str, Any], tokens: Tokens) -> float | None:
