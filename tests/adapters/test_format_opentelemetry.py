@@ -957,11 +957,12 @@ def test_what_failed_is_said_by_status_event_or_type() -> None:
             "attributes": {"exception.type": "TimeoutError", "exception.message": "too slow"},
         }
     ]
-    for fields, message in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"status": {"status_code": "ERROR", "description": "bad"}}, "bad"),
         ({"status": {"code": 2}, "events": raised}, "too slow"),
         ({"status": "STATUS_CODE_ERROR", "events": raised}, "too slow"),
-    ]:
+    ]
+    for fields, message in cases:
         (found,) = parse([{**chat("c", None, 0, None), **fields}])
         assert [item.message for item in found.error_spans] == [message]
         assert found.error == message
