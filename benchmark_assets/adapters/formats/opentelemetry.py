@@ -28,39 +28,31 @@ ran) and the short attributes of the trace's root, by their dotted names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from benchmark_assets.adapters.formats.base import (
-    TraceFile,
-    id_or_none,
-    text_or_none,
-)
+from benchmark_assets.adapters.formats.base import TraceFile, id_or_none, text_or_none
 from benchmark_assets.adapters.formats.langfuse import read_trace
 from benchmark_assets.adapters.formats.langfuse_values import unwrap
-from benchmark_assets.adapters.formats.messages import as_dict, as_list
+from benchmark_assets.adapters.formats.messages import as_list
 from benchmark_assets.adapters.formats.opentelemetry_attributes import (
-    MAF,
+    MODEL_NAMES,
     Kind,
-    agent_name,
-    attribute_finish_reason,
     cost_of,
-    failure_of,
-    kind_of,
-    message_finish_reason,
     reported_tokens,
-    reported_usage,
-    response_id,
     text_at,
     usage_details,
 )
-from benchmark_assets.adapters.formats.opentelemetry_messages import (
-    CONTENT,
-    Said,
-    said_in,
-    said_in_tool,
+from benchmark_assets.adapters.formats.opentelemetry_messages import CONTENT
+from benchmark_assets.adapters.formats.opentelemetry_nodes import (
+    START,
+    Node,
+    name_of,
+    name_subagents,
+    span_node,
+    unify_model_calls,
+    unify_tool_calls,
 )
 from benchmark_assets.adapters.formats.opentelemetry_spans import (
     Broken,
@@ -68,24 +60,11 @@ from benchmark_assets.adapters.formats.opentelemetry_spans import (
     holds_spans,
     read_spans,
 )
-from benchmark_assets.adapters.span_record import (
-    NodeKind,
-    SpanNode,
-    model_calls,
-    workflow_record,
-)
+from benchmark_assets.adapters.span_record import workflow_record
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.trace import Origin, Tokens, TraceSnapshot, sum_tokens
 
 _GENAI: frozenset[Kind] = frozenset({"agent", "workflow", "executor", "model", "tool"})
-
-_NODE_KINDS: dict[Kind, NodeKind] = {
-    "agent": "agent",
-    "workflow": "agent",  # of the conventions' one kind of span for both
-    "executor": "executor",
-    "model": "model",
-    "tool": "tool",
-}
 
 _TYPES: dict[Kind, str] = {
     "agent": "AGENT",
@@ -111,8 +90,6 @@ _ENVIRONMENTS = ("deployment.environment.name", "deployment.environment")
 _WHERE_IT_RAN = ("telemetry.", "process.", "host.", "os.", "container.")
 _NOT_FILTERED_BY = ("otel.", "gen_ai.usage.", "llm.token_count.", "gen_ai.aggregated_usage.")
 _LONGEST = 200
-
-_START = datetime.min.replace(tzinfo=UTC)
 
 
 class OpenTelemetryFormat:
@@ -160,42 +137,6 @@ def _broken(file: TraceFile, item: Broken) -> TraceSnapshot:
     )
 
 
-class _Node:
-    """A span with what it is and holds.
-
-    Attributes:
-        counted: The attributes that hold its usage: its own, or those of another span that
-            records the same call.
-        repeats: Whether another span stands for it.
-    """
-
-    def __init__(self, span: Span) -> None:
-        self.span = span
-        self.attributes = dict(span.attributes)
-        self.kind = kind_of(span)
-        self.said = said_in_tool(span) if self.kind == "tool" else said_in(span)
-        self.failed, self.message = failure_of(span)
-        self.counted = span.attributes
-        self.repeats = False
-
-    def take(self, other: _Node) -> None:
-        """Take what only another span knows of the same call; that one is then none itself."""
-        self.attributes = {**other.attributes, **self.attributes}
-        self.said = Said(
-            other.said.input if self.said.input is None else self.said.input,
-            other.said.output if self.said.output is None else self.said.output,
-        )
-        other.repeats = True
-
-    @property
-    def finish_reason(self) -> str | None:
-        known = attribute_finish_reason(self.attributes)
-        if known is None and self.kind in ("model", "agent", "workflow"):
-            said = self.span.attributes.get("pydantic_ai.all_messages")
-            known = message_finish_reason(self.said.output) or message_finish_reason(said)
-        return known
-
-
 def read_spans_of_trace(spans: Sequence[Span], origin: Origin) -> TraceSnapshot:
     """Make the snapshot of one trace.
 
@@ -203,7 +144,7 @@ def read_spans_of_trace(spans: Sequence[Span], origin: Origin) -> TraceSnapshot:
         spans: Its spans, in any order.
         origin: Where they are from.
     """
-    nodes = [_Node(span) for span in _distinct(spans)]
+    nodes = [Node(span) for span in _distinct(spans)]
     problem = _nothing_there(nodes, origin)
     if problem is not None:
         starts = [node.span.start for node in nodes if node.span.start is not None]
@@ -214,11 +155,11 @@ def read_spans_of_trace(spans: Sequence[Span], origin: Origin) -> TraceSnapshot:
             metadata=_metadata(nodes),
             problem=problem,
         )
-    _name_subagents(nodes)
+    name_subagents(nodes)
     is_maf = any(node.kind == "executor" for node in nodes)
-    tree = [_span_node(node, is_maf=is_maf) for node in nodes]
-    _unify_model_calls(nodes, tree)
-    _unify_tool_calls(nodes)
+    tree = [span_node(node, is_maf=is_maf) for node in nodes]
+    unify_model_calls(nodes, tree)
+    unify_tool_calls(nodes)
     found = read_trace(_fields(nodes), [_observation(node) for node in nodes], origin)
     changes: dict[str, Any] = {
         "metadata": _metadata(nodes),
@@ -238,10 +179,10 @@ def _distinct(spans: Iterable[Span]) -> list[Span]:
         known = found.get(span.id)
         if known is None or (known.end is None and span.end is not None):
             found[span.id] = span
-    return sorted(found.values(), key=lambda span: (span.start or _START, span.id))
+    return sorted(found.values(), key=lambda span: (span.start or START, span.id))
 
 
-def _nothing_there(nodes: Sequence[_Node], origin: Origin) -> str | None:
+def _nothing_there(nodes: Sequence[Node], origin: Origin) -> str | None:
     if any(node.kind in _GENAI for node in nodes):
         return None
     where = f"{origin.file}: {origin.record}" if origin.record else origin.file
@@ -253,112 +194,10 @@ def _nothing_there(nodes: Sequence[_Node], origin: Origin) -> str | None:
     )
 
 
-# Both sides of the workflow.
-
-
-def _name_subagents(nodes: Sequence[_Node]) -> None:
-    """Name agents that a tool starts by the kind of agent that it was asked for.
-
-    Claude's sub-agents are all called `Agent` in their spans, and `research-specialist` in the
-    arguments of the tool that starts them.
-    """
-    tools = {node.span.id: node for node in nodes if node.kind == "tool"}
-    for node in nodes:
-        starter = tools.get(node.span.parent_id or "")
-        if node.kind == "agent" and starter is not None:
-            arguments = as_dict(unwrap(starter.said.input))
-            asked = text_or_none(arguments.get("subagent_type"))
-            if asked is not None:
-                node.attributes["gen_ai.agent.name"] = asked
-
-
-def _span_node(node: _Node, *, is_maf: bool) -> SpanNode:
-    """A span for `span_record`.
-
-    *Derived*: the Microsoft Agent Framework, known by its scope, adds up an agent's usage from the very spans of its
-    calls, while its `AgentResponse` may say something else, so that the two agree whatever the
-    framework reports. Of no other framework is that known. pydantic-ai's `aggregated_usage` is a
-    sum as well, but that of the run's own account: what its user reads as the run's usage and
-    what its limits are held against, added up from responses as the agent sees them. Calls that a
-    model wrapper makes and drops are not in it, so it can be wrong, and agreeing says something.
-
-    Args:
-        node: The span.
-        is_maf: Whether it is the Microsoft framework's if its scope is not written down, as the
-            SDK's console exporter leaves it out: no other framework has spans of executors.
-    """
-    span, attributes = node.span, node.attributes
-    kind = _NODE_KINDS.get(node.kind, "other")
-    speaks = kind in ("agent", "model")
-    return SpanNode(
-        id=span.id,
-        parent_id=span.parent_id,
-        name=span.name,
-        kind=kind,
-        executor=_name(node) if kind in ("agent", "executor") else None,
-        usage=reported_usage(attributes) if speaks else None,
-        finish_reason=node.finish_reason if speaks else None,
-        derived=kind == "agent" and (is_maf if span.scope is None else span.scope == MAF),
-        response_id=response_id(attributes) if kind == "model" else None,
-        model=text_at(
-            attributes, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name"
-        ),
-        error=(node.message or "failed") if node.failed else None,
-        started_at=span.start,
-    )
-
-
-def _name(node: _Node) -> str:
-    named = text_or_none(node.attributes.get("gen_ai.agent.name"))
-    if node.kind == "executor":
-        return id_or_none(node.attributes.get("executor.id")) or node.span.name
-    return named or agent_name(node.span)
-
-
-# One call recorded twice.
-
-
-def _unify_model_calls(nodes: Sequence[_Node], tree: Sequence[SpanNode]) -> None:
-    by_id = {node.span.id: node for node in nodes}
-    for call in model_calls(tree):
-        kept = by_id[call.node.id]
-        others = [by_id[other] for other in call.duplicates]
-        for node in (kept, *others):
-            if call.node.usage is not None and reported_usage(node.counted) == call.node.usage:
-                kept.counted = node.counted
-                break
-        for other in others:
-            kept.take(other)
-        if call.node.finish_reason is not None:
-            kept.attributes["gen_ai.response.finish_reasons"] = [call.node.finish_reason]
-        if call.node.response_id is not None:
-            kept.attributes["gen_ai.response.id"] = call.node.response_id
-
-
-def _unify_tool_calls(nodes: Sequence[_Node]) -> None:
-    """Make one of the spans of a tool under one call id that overlap in time."""
-    first: dict[tuple[str, str], _Node] = {}
-    for node in nodes:
-        attributes = node.span.attributes
-        call_id = text_at(attributes, "gen_ai.tool.call.id", "tool.id", "tool_call.id")
-        name = text_at(attributes, "gen_ai.tool.name", "tool.name")
-        if node.kind != "tool" or call_id is None or name is None:
-            continue
-        known = first.setdefault((name, call_id), node)
-        if known is node:
-            continue
-        if known.span.end is None or (node.span.start or _START) < known.span.end:
-            known.take(node)
-            known.failed = known.failed or node.failed
-            known.message = known.message or node.message
-        else:
-            first[name, call_id] = node
-
-
 # The trace as one of observations.
 
 
-def _observation(node: _Node) -> dict[str, Any]:
+def _observation(node: Node) -> dict[str, Any]:
     span = node.span
     known: dict[str, Any] = {
         "id": span.id,
@@ -383,16 +222,16 @@ def _observation(node: _Node) -> dict[str, Any]:
     return {**known, "input": node.said.input, "output": node.said.output}
 
 
-def _is_passing_on(node: _Node) -> bool:
+def _is_passing_on(node: Node) -> bool:
     """Whether a span's failure, if it is one, is that of what called it."""
     return node.span.parent_id is not None and _is_transport(node)
 
 
-def _is_transport(node: _Node) -> bool:
+def _is_transport(node: Node) -> bool:
     return node.kind == "other" and node.span.direction not in (None, "internal")
 
 
-def _telling(node: _Node) -> Iterator[tuple[str, Any]]:
+def _telling(node: Node) -> Iterator[tuple[str, Any]]:
     """Attributes that say something, without what `said` holds."""
     given = "input.value" in node.attributes
     for key, value in node.attributes.items():
@@ -400,14 +239,18 @@ def _telling(node: _Node) -> Iterator[tuple[str, Any]]:
             # OpenInference has the schema of a tool's parameters there, or a call's arguments.
             yield key, value
     if node.kind == "agent" and text_at(node.attributes, "graph.node.id") is None:
-        yield "gen_ai.agent.name", _name(node)
+        yield "gen_ai.agent.name", name_of(node)
+    if node.kind == "tool" and text_at(node.attributes, "gen_ai.tool.name", "tool.name") is None:
+        named = text_at(node.attributes, "traceloop.entity.name")
+        if named is not None:
+            yield "gen_ai.tool.name", named
 
 
 def _is_content(key: str) -> bool:
     return any(key == name or key.startswith(f"{name}.") for name in CONTENT)
 
 
-def _fields(nodes: Sequence[_Node]) -> dict[str, Any]:
+def _fields(nodes: Sequence[Node]) -> dict[str, Any]:
     """What a trace object would say: from its root, its resource, and its outermost agents."""
     top = _roots(nodes)
     agents = _outermost_agents(nodes)
@@ -435,13 +278,13 @@ def _fields(nodes: Sequence[_Node]) -> dict[str, Any]:
     }
 
 
-def _roots(nodes: Sequence[_Node]) -> list[_Node]:
+def _roots(nodes: Sequence[Node]) -> list[Node]:
     ids = {node.span.id for node in nodes}
     true = [node for node in nodes if node.span.parent_id is None]
     return true or [node for node in nodes if node.span.parent_id not in ids] or list(nodes[:1])
 
 
-def _outermost_agents(nodes: Sequence[_Node]) -> list[_Node]:
+def _outermost_agents(nodes: Sequence[Node]) -> list[Node]:
     """Agents in no other agent, in order of start."""
     by_id = {node.span.id: node for node in nodes}
     inside: dict[str, bool] = {}
@@ -459,18 +302,18 @@ def _outermost_agents(nodes: Sequence[_Node]) -> list[_Node]:
     return [node for node in nodes if _is_agent(node) and not inside[node.span.id]]
 
 
-def _is_agent(node: _Node) -> bool:
+def _is_agent(node: Node) -> bool:
     return node.kind in ("agent", "workflow")
 
 
-def _trace_name(top: Sequence[_Node], agents: Sequence[_Node]) -> str | None:
+def _trace_name(top: Sequence[Node], agents: Sequence[Node]) -> str | None:
     """The root's name; that of the outermost agent where the root is a server's request."""
     if top and _is_transport(top[0]):
-        return _name(agents[0]) if agents else top[0].span.name
+        return name_of(agents[0]) if agents else top[0].span.name
     return top[0].span.name if top else None
 
 
-def _anywhere(nodes: Sequence[_Node], names: Sequence[str]) -> str | None:
+def _anywhere(nodes: Sequence[Node], names: Sequence[str]) -> str | None:
     for name in names:
         for node in nodes:
             found = id_or_none(node.span.attributes.get(name))
@@ -479,7 +322,7 @@ def _anywhere(nodes: Sequence[_Node], names: Sequence[str]) -> str | None:
     return None
 
 
-def _in_resource(nodes: Sequence[_Node], names: Sequence[str]) -> str | None:
+def _in_resource(nodes: Sequence[Node], names: Sequence[str]) -> str | None:
     for name in names:
         for node in nodes:
             found = text_at(node.span.resource, name) or text_at(node.span.attributes, name)
@@ -488,12 +331,12 @@ def _in_resource(nodes: Sequence[_Node], names: Sequence[str]) -> str | None:
     return None
 
 
-def _tags(nodes: Sequence[_Node]) -> list[str]:
+def _tags(nodes: Sequence[Node]) -> list[str]:
     tags = [tag for node in nodes for tag in as_list(unwrap(node.span.attributes.get("tag.tags")))]
     return list(dict.fromkeys(tag for tag in tags if isinstance(tag, str) and tag))
 
 
-def _metadata(nodes: Sequence[_Node]) -> dict[str, Any]:
+def _metadata(nodes: Sequence[Node]) -> dict[str, Any]:
     """The process's attributes, then the root's short ones.
 
     What a model's or agent's instrumentation says about it (`model_name`) is not the trace's:
@@ -501,16 +344,14 @@ def _metadata(nodes: Sequence[_Node]) -> dict[str, Any]:
     """
     known: dict[str, Any] = {}
     for root in _roots(nodes)[:1]:
-        for key, value in root.span.resource.items():
-            if not key.startswith(_WHERE_IT_RAN) and _is_short(value):
-                known[key] = value
-        for key, value in root.span.attributes.items() if not _is_transport(root) else ():
-            if _is_filtered_by(root, key) and _is_short(value):
-                known.setdefault(key, value)
-    return known
+        own = {} if _is_transport(root) else root.span.attributes
+        known |= {key: own[key] for key in own if _is_filtered_by(root, key)}
+        process = root.span.resource
+        known |= {key: process[key] for key in process if not key.startswith(_WHERE_IT_RAN)}
+    return {key: value for key, value in known.items() if _is_short(value)}
 
 
-def _is_filtered_by(root: _Node, key: str) -> bool:
+def _is_filtered_by(root: Node, key: str) -> bool:
     if root.kind in _GENAI and key in ("model_name", "agent_name"):
         return False
     return not _is_content(key) and not key.startswith(_NOT_FILTERED_BY)
@@ -522,16 +363,13 @@ def _is_short(value: Any) -> bool:
     return isinstance(value, bool | int | float)
 
 
-def _told_tokens(nodes: Sequence[_Node]) -> Tokens:
+def _told_tokens(nodes: Sequence[Node]) -> Tokens:
     return sum_tokens(tuple(reported_tokens(n.attributes) for n in _outermost_agents(nodes)))
 
 
-def _told_model(nodes: Sequence[_Node]) -> str | None:
+def _told_model(nodes: Sequence[Node]) -> str | None:
     """The model that agents name, where no call of one is recorded."""
-    named = [
-        text_at(node.attributes, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
-        for node in _outermost_agents(nodes)
-    ]
+    named = [text_at(node.attributes, *MODEL_NAMES) for node in _outermost_agents(nodes)]
     return "+".join(sorted({name for name in named if name})) or None
 
 

@@ -69,12 +69,15 @@ _TRACELOOP: dict[str, Kind] = {
     "workflow": "chain",
     "task": "chain",
 }
+MODEL_NAMES = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+
 _AGENT_NAMES = (
     "gen_ai.agent.name",
     "agent_name",
     "agent.name",
     "graph.node.id",
     "gen_ai.workflow.name",
+    "traceloop.entity.name",
 )
 _AROUND_AGENT = re.compile(r"^(?:invoke_agent|invoke_workflow)\s+(?=\S)|(?<=\S)(?:\.agent| run)$")
 
@@ -160,7 +163,7 @@ def _calls_a_model(attributes: dict[str, Any]) -> bool:
     """Whether a span without an operation is a model's call: ADK's `call_llm`, OpenLLMetry."""
     if text_at(attributes, "llm.request.type") is not None:
         return attributes["llm.request.type"] in ("chat", "completion")
-    named = text_at(attributes, "gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
+    named = text_at(attributes, *MODEL_NAMES)
     return named is not None and (
         reported_usage(attributes) is not None
         or text_at(attributes, "gen_ai.response.id") is not None

@@ -101,7 +101,7 @@ def said_in_tool(span: Span) -> Said:
     attributes = span.attributes
     return Said(
         _first(first(attributes, "input.value", "traceloop.entity.input"), arguments),
-        _first(_tool_output(attributes.get("output.value")), result),
+        _first(_tool_output(first(attributes, "output.value", "traceloop.entity.output")), result),
     )
 
 
