@@ -45,7 +45,10 @@ ENTRY_TYPES = ("Request", "Response", "ToolCall", "StreamChunk")
 SCOPES = ("AgentInvocation", "ChatTurn", "ToolExecution")
 ALL = "all"
 
-_WORKFLOW_CURE = "name a workflow trace file: an object with `steps`, and `executorTraces`"
+_WORKFLOW_CURE = (
+    "name a workflow trace file: an object with `steps`, and `executorTraces`; or a trace in any "
+    "other format"
+)
 _AGENT_CURE = "name an agent trace file: an object with `entries`"
 
 
