@@ -21,7 +21,7 @@ cannot see model calls write such traces too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -38,6 +38,7 @@ from benchmark_assets.model.fidelity import (
     WorkflowRecord,
 )
 from benchmark_assets.model.problem import InputError, Problem, did_you_mean
+from benchmark_assets.model.trace import ToolCall
 
 T = TypeVar("T")
 
@@ -414,6 +415,8 @@ def workflow_trace_json(
     prompt: str | None = None,
     final_output: str | None = None,
     duration_ms: int | None = None,
+    error: str | None = None,
+    tools: Sequence[Sequence[ToolCall]] = (),
 ) -> bytes:
     """Serialise a record as a workflow trace file: indented JSON in UTF-8.
 
@@ -425,6 +428,8 @@ def workflow_trace_json(
         prompt: What the workflow was asked.
         final_output: What it answered at last.
         duration_ms: How long it ran, in milliseconds.
+        error: What it failed of, if it did; failures of executors are in the record.
+        tools: The tools that each of the record's turns called; none for those beyond its end.
     """
     traced = (
         sorted({turn.executor for turn in record.turns})
@@ -441,9 +446,9 @@ def workflow_trace_json(
         "finalOutput": final_output,
         "steps": [_step_data(index, entry) for index, entry in enumerate(record.ledger)],
         "executorIds": list(record.executors),
-        "errors": _errors_data(record) or None,
+        "errors": _errors_data(record, error) or None,
         "performance": performance,
-        "executorTraces": _trace_data(record, traced, time),
+        "executorTraces": _trace_data(record, traced, time, tools),
         "tracedExecutors": ALL if record.traced is None else list(record.traced),
         "problem": record.problem,
     }
@@ -460,12 +465,14 @@ def _written(time: datetime | None) -> str | None:
     return None if time is None else time.isoformat()
 
 
-def _errors_data(record: WorkflowRecord) -> list[dict[str, str]]:
-    return [
+def _errors_data(record: WorkflowRecord, error: str | None) -> list[dict[str, str]]:
+    """The run's errors: those of executors, of which the run's own is a repetition."""
+    failed = [
         {"executorId": entry.executor, "message": entry.error}
         for entry in record.ledger
         if entry.error is not None
     ]
+    return failed or ([] if error is None else [{"message": error}])
 
 
 def _step_data(index: int, entry: LedgerEntry) -> dict[str, Any]:
@@ -482,17 +489,26 @@ def _step_data(index: int, entry: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def _trace_data(record: WorkflowRecord, traced: list[str], time: str | None) -> dict[str, Any]:
+def _trace_data(
+    record: WorkflowRecord,
+    traced: list[str],
+    time: str | None,
+    tools: Sequence[Sequence[ToolCall]],
+) -> dict[str, Any]:
     turns: dict[str, list[tuple[int, ModelTurn]]] = {executor: [] for executor in traced}
     for order, turn in enumerate(record.turns):
         turns[turn.executor].append((order, turn))
+    called = dict(enumerate(tools))
     return {
         executor: {
             "version": "1.1",
             "traceName": executor,
             "capturedAt": time,
             "modelId": _only_model(turn for _, turn in own),
-            "entries": [_entry_data(index, *item) for index, item in enumerate(own)],
+            "entries": [
+                _entry_data(index, order, turn, called.get(order, ()))
+                for index, (order, turn) in enumerate(own)
+            ],
         }
         for executor, own in turns.items()
     }
@@ -504,7 +520,9 @@ def _only_model(turns: Iterable[ModelTurn]) -> str | None:
     return models.pop() if len(models) == 1 else None
 
 
-def _entry_data(index: int, order: int, turn: ModelTurn) -> dict[str, Any]:
+def _entry_data(
+    index: int, order: int, turn: ModelTurn, tools: Sequence[ToolCall]
+) -> dict[str, Any]:
     return {
         "type": "Response",
         "index": index,
@@ -513,12 +531,28 @@ def _entry_data(index: int, order: int, turn: ModelTurn) -> dict[str, Any]:
         "correlationId": turn.invocation,
         "tokenUsage": _usage_data(turn.usage),
         "finishReason": turn.finish_reason,
+        "toolCalls": [_tool_data(call) for call in tools] or None,
         "error": turn.error,
         "modelId": turn.model,
         "responseId": turn.response_id,
         "spanId": turn.span_id,
         "order": order,
     }
+
+
+def _tool_data(call: ToolCall) -> dict[str, Any]:
+    return {
+        "name": call.name,
+        "arguments": _json_text(call.arguments),
+        "result": _json_text(call.result),
+        "succeeded": None if call.status is None else call.status == "ok",
+        "error": call.error,
+    }
+
+
+def _json_text(value: Any) -> str | None:
+    """A text as it is; the format has everything else as JSON in a text."""
+    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _usage_data(usage: Usage | None) -> dict[str, Any] | None:
