@@ -325,10 +325,9 @@ def test_the_file_is_the_whole_trace() -> None:
         ("lookup", {}, "a", "ok"),
         ("broken", {"hard": 1}, "a", "error"),
     ]
-    assert (found.tool_calls[0].result, found.tool_calls[1].error) == (
-        "found",
-        "FunctionInvocationError",
-    )
+    assert found.tool_calls[0].result == "found"
+    # The message itself comes only with leave to show sensitive data.
+    assert found.tool_calls[1].error in ("no", "FunctionInvocationError")
     assert found.failures_recorded
 
 
