@@ -130,6 +130,54 @@ OK = ("Agree", 35, 35)
 BARE = {"kind": BareClient}
 
 SCENARIOS = {
+    "sequential, with a tool loop": Scenario(
+        lambda: _sequential(agent("a", TOOL_CALL, AFTER_TOOL, tools=[lookup])),
+        0,
+        {"a": ("Agree", 280, 280)},
+    ),
+    "concurrent": Scenario(
+        lambda: ConcurrentBuilder(participants=[agent("a", Reply()), agent("b", Reply())]).build(),
+        0,
+        {"a": OK, "b": OK},
+        without_model=("aggregator",),
+    ),
+    "loop": Scenario(
+        _writer_and_reviewer,
+        0,
+        # 35 + 40 + 59 and three times 35.
+        {"writer": ("Agree", 134, 134), "reviewer": ("Agree", 105, 105)},
+    ),
+    "handoff": Scenario(
+        lambda: _handoff(autonomous=False), 0, {"triage": ("Agree", 36, 36), "expert": OK}
+    ),
+    "shared agent": Scenario(_shared, 0, {"x1": OK, "x2": ("Agree", 110, 110)}),
+    "group chat: orchestrator that reports nothing": Scenario(
+        _group_chat,
+        9,
+        {"boss": ("NoLedger", None, 264), "a": OK, "b": OK},
+        ("3 model calls used 264 tokens, and the framework reported none of it",),
+    ),
+    "magentic: manager tokens missing": Scenario(
+        _magentic,
+        9,
+        {"magentic_orchestrator": ("NoLedger", None, 330), "w": OK},
+        ("5 model calls used 330 tokens, and the framework reported none of it",),
+    ),
+    "nested workflow: its last output only": Scenario(
+        _nested,
+        9,
+        {"sub": ("TokenMismatch", 66, 101)},
+        ("35 of 101 tokens not reported (34.7 %)",),
+    ),
+    "agent as a tool": Scenario(
+        _with_inner_agent,
+        9,
+        {"outer": ("Both", 33, 473)},
+        ("440 of 473 tokens not reported (93.0 %)",),
+    ),
+    "executor with an agent of its own": Scenario(
+        _private, 9, {"a": OK, "private": ("NoLedger", None, 550), "b": OK}
+    ),
     "hidden retry": Scenario(
         lambda: _sequential(agent("a", FILTERED, Reply(input=90, output=9), middleware=[Retry()])),
         9,
@@ -139,18 +187,6 @@ SCENARIOS = {
             "a turn was cut ('content_filter') and no ledger entry shows it",
             "a retry is hidden: the ledger falls short",
         ),
-    ),
-    "orchestrator that reports nothing": Scenario(
-        _group_chat,
-        9,
-        {"boss": ("NoLedger", None, 264), "a": OK, "b": OK},
-        ("3 model calls used 264 tokens, and the framework reported none of it",),
-    ),
-    "manager tokens missing": Scenario(
-        _magentic,
-        9,
-        {"magentic_orchestrator": ("NoLedger", None, 330), "w": OK},
-        ("5 model calls used 330 tokens, and the framework reported none of it",),
     ),
     "falsified ledger": Scenario(
         lambda: _sequential(agent("a", CUT, middleware=[Halve()])),
@@ -187,6 +223,15 @@ SCENARIOS = {
         10,
         {"a": ("Unmeasured", None, None), "b": OK},
     ),
+    "client that runs no middleware": Scenario(
+        lambda: _sequential(
+            Agent(client=scripted("a", Reply(), **BARE), name="a"), agent("b", Reply())
+        ),
+        10,
+        # What it reports has no origin that was seen; that is not too much.
+        {"a": ("NoTruth", 35, None), "b": OK},
+        ("no model call of it was recorded",),
+    ),
     "stream that dies midway": Scenario(
         lambda: _sequential(
             agent("a", Reply()), agent("b", Reply(input=80, output=4, error="connection lost"))
@@ -209,51 +254,6 @@ SCENARIOS = {
         {"a": ("Error", None, None)},
         raises=True,
     ),
-    "client that runs no middleware": Scenario(
-        lambda: _sequential(
-            Agent(client=scripted("a", Reply(), **BARE), name="a"), agent("b", Reply())
-        ),
-        10,
-        # What it reports has no origin that was seen; that is not too much.
-        {"a": ("NoTruth", 35, None), "b": OK},
-        ("no model call of it was recorded",),
-    ),
-    "nested workflow that reports its last output": Scenario(
-        _nested,
-        9,
-        {"sub": ("TokenMismatch", 66, 101)},
-        ("35 of 101 tokens not reported (34.7 %)",),
-    ),
-    "agent as a tool": Scenario(
-        _with_inner_agent,
-        9,
-        {"outer": ("Both", 33, 473)},
-        ("440 of 473 tokens not reported (93.0 %)",),
-    ),
-    "executor with an agent of its own": Scenario(
-        _private, 9, {"a": OK, "private": ("NoLedger", None, 550), "b": OK}
-    ),
-    "tool loop": Scenario(
-        lambda: _sequential(agent("a", TOOL_CALL, AFTER_TOOL, tools=[lookup])),
-        0,
-        {"a": ("Agree", 280, 280)},
-    ),
-    "concurrent": Scenario(
-        lambda: ConcurrentBuilder(participants=[agent("a", Reply()), agent("b", Reply())]).build(),
-        0,
-        {"a": OK, "b": OK},
-        without_model=("aggregator",),
-    ),
-    "loop": Scenario(
-        _writer_and_reviewer,
-        0,
-        # 35 + 40 + 59 and three times 35.
-        {"writer": ("Agree", 134, 134), "reviewer": ("Agree", 105, 105)},
-    ),
-    "handoff": Scenario(
-        lambda: _handoff(autonomous=False), 0, {"triage": ("Agree", 36, 36), "expert": OK}
-    ),
-    "shared agent": Scenario(_shared, 0, {"x1": OK, "x2": ("Agree", 110, 110)}),
 }
 
 
