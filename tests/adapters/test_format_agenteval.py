@@ -206,7 +206,7 @@ def test_tokens_are_the_calls_else_what_the_steps_report() -> None:
         step("b", 7, 1),
         step("b", 8, 1),
         step("c", 50, 5),
-        traces={"a": [turn(60, 6), turn(70, 7)], "c": [turn(None)]},
+        traces={"a": [turn(60, 6), turn(70, 7)], "c": [turn(None, tokenUsage={})]},
     )
     # `a` as its calls used, `b` has no truth, and the calls of `c` have no usage.
     assert one(content).tokens == Tokens(input=130 + 15 + 50, output=13 + 2 + 5)
@@ -321,7 +321,7 @@ def test_how_long_a_call_took() -> None:
             False,
             "b: boom",
         ),
-        ({"errors": [{"exceptionType": "IOError"}]}, "error", False, "workflow: IOError"),
+        ({"errors": [{"exceptionType": "IOError"}]}, "error", False, "IOError"),
         ({"errors": []}, None, None, None),
     ],
 )
@@ -340,6 +340,11 @@ def test_one_failure_is_listed_once() -> None:
     found = one(workflow(failed, errors=errors, traces={"a": [turn(None, error="503")]}))
     assert found.error_spans == (ErrorSpan(name="a", kind="ChatTurn", message="503", agent="a"),)
     assert found.ended == "error"
+
+
+def test_a_failure_of_no_executor_is_the_runs() -> None:
+    found = one(workflow(errors=[{"message": "no such file"}]))
+    assert found.error_spans == (ErrorSpan(name="run", message="no such file"),)
 
 
 def test_a_run_that_cannot_be_compared_cannot_be_judged() -> None:

@@ -400,7 +400,7 @@ def test_an_error_of_the_run_itself_is_its_error() -> None:
         asyncio.run(asked_for_too_much(watched))
     found = snapshot(watched.trace_json())
     assert found.ended == "error"
-    assert (found.error or "").startswith("workflow: ValueError")
+    assert (found.error or "").startswith("ValueError")
 
 
 def test_a_run_that_was_not_followed_cannot_be_judged() -> None:

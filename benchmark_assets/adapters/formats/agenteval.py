@@ -160,7 +160,7 @@ def _workflow(reader: files.Reader, data: dict[str, Any]) -> dict[str, Any]:
     problem = record.problem and f"{reader.file.key}: problem: {record.problem}"
     return {
         **_told(calls, record.turns, models),
-        **_ending(answer, [f"{name}: {text}" for name, text in failures], calls),
+        **_ending(answer, [f"{name}: {text}" if name else text for name, text in failures], calls),
         "agents": tuple(_executors(record)),
         "prompt": text_or_none(data.get("originalPrompt")),
         "tokens": _spent(record),
@@ -193,7 +193,7 @@ def _executors(record: WorkflowRecord) -> list[str]:
 def _failures(
     reader: files.Reader, data: dict[str, Any], record: WorkflowRecord
 ) -> list[tuple[str, str]]:
-    """Executor and message of each failure; the run's errors repeat those of steps."""
+    """Executor, if it is known, and message of each failure; the run's repeat those of steps."""
     found = [
         (entry.executor, entry.error or "failed")
         for entry in record.ledger
@@ -202,7 +202,7 @@ def _failures(
     failed = {executor.casefold() for executor, _ in found}
     for error, path in reader.objects(data, "errors", ""):
         said = reader.text(error, "message", path) or reader.text(error, "exceptionType", path)
-        executor = reader.text(error, "executorId", path) or "workflow"
+        executor = reader.text(error, "executorId", path) or ""
         if executor.casefold() not in failed:
             found.append((executor, said or "failed"))
     return found
@@ -210,7 +210,9 @@ def _failures(
 
 def _spent(record: WorkflowRecord) -> Tokens:
     """What the run used, by the model calls of each executor, else by its steps."""
-    measured = {turn.executor.casefold() for turn in record.turns if turn.usage is not None}
+    measured = {
+        turn.executor.casefold() for turn in record.turns if _tokens(turn.usage).total is not None
+    }
     return sum_tokens(
         (
             *(_tokens(turn.usage) for turn in record.turns),
@@ -363,7 +365,7 @@ def _error_spans(
             )
     for executor, message in failures:
         if executor.casefold() not in named:
-            yield ErrorSpan(name=executor or "agent", message=message, agent=text_or_none(executor))
+            yield ErrorSpan(name=executor or "run", message=message, agent=text_or_none(executor))
 
 
 # Tool calls.
