@@ -6,10 +6,12 @@
         async for event in watched.run("Plan a weekend in Porto."):
             ...
     watched.record  # a WorkflowRecord
+    watched.trace_json()  # the same as a file that every command reads
 
 Needs the extra `agent-framework`. Belongs here: listening. Does not belong here: finding what to
-listen to (`agent_framework_reach`), reading responses (`agent_framework_usage`), comparing the two
-sides (`scoring/trace_fidelity`).
+listen to (`agent_framework_reach`), reading responses (`agent_framework_usage`,
+`agent_framework_content`), writing the file (`fidelity_files`), comparing the two sides
+(`scoring/trace_fidelity`).
 
 *Ledger.* An entry each time an executor was invoked, from the framework's `executor_completed` and
 `executor_failed` events: the responses of its own that the executor sent on or gave out. A response
@@ -36,6 +38,8 @@ retries by itself, are below what can be seen here.
 
 from __future__ import annotations
 
+import re
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, suppress
@@ -62,13 +66,24 @@ from agent_framework import (
     WorkflowEvent,
 )
 
+from benchmark_assets.adapters.agent_framework_content import (
+    Answer,
+    Use,
+    answer_uses,
+    text_of,
+    uses_of,
+)
 from benchmark_assets.adapters.agent_framework_reach import Reach, reach_of
 from benchmark_assets.adapters.agent_framework_usage import Reported, added, finish_of, usage_of
+from benchmark_assets.adapters.fidelity_files import workflow_trace_json
 from benchmark_assets.model.fidelity import LedgerEntry, ModelTurn, WorkflowRecord
 
 NOT_RUN = "The workflow has not been run yet."
 NOT_FOLLOWED = "The run was not followed to its end, so later entries of the ledger are missing."
 NOT_READ = "The response's stream was not read to its end."
+
+_MADE_UP_NAME = re.compile(r"WorkflowBuilder-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""What the framework calls a workflow without a name: another name each time it is built."""
 
 
 def watch(workflow: Workflow) -> Watched:
@@ -134,28 +149,48 @@ class Watched:
             raise RuntimeError("this workflow is no longer watched; call watch() again")
         # Agents may have been added since.
         self._listen(options.get("tools"))
-        run = self._run = _Run()
+        run = self._run = _Run(prompt=text_of(message))
         try:
             async for event in self._workflow.run(message, stream=True, **options):
                 run.hear(event, set(self._reach))
                 yield event
-        except Exception:
-            run.problem = None
+        except Exception as error:
+            run.end(_message(error))
             raise
-        run.problem = None
+        run.end()
 
     @property
     def record(self) -> WorkflowRecord:
         """The last run's record, as far as it has come."""
         executors = tuple(executor.id for executor in self._workflow.get_executors_list())
         run = self._run or _Run(problem=NOT_RUN)
+        name = self._workflow.name
         return WorkflowRecord(
-            name=self._workflow.name,
+            name=None if _MADE_UP_NAME.fullmatch(name or "") else name,
             executors=executors,
             ledger=tuple(run.ledger),
-            turns=tuple(call.turn() for call in run.calls if not call.void),
+            turns=tuple(call.turn() for call in run.made()),
             traced=tuple(id_ for id_ in executors if self._is_traced(id_, run)),
             problem=run.problem,
+        )
+
+    def trace_json(self) -> bytes:
+        """The last run as a workflow trace file: indented JSON in UTF-8.
+
+        It has both sides as `record` has them, and the rest of a trace: when the run began and
+        how long it took, what was asked and answered, the tools that models called, the error.
+        """
+        run = self._run
+        if run is None:
+            return workflow_trace_json(self.record)
+        return workflow_trace_json(
+            self.record,
+            captured_at=run.started_at,
+            prompt=run.prompt,
+            final_output=run.answer.text,
+            duration_ms=run.duration_ms,
+            error=run.error,
+            tools=[[use.call() for use in call.uses] for call in run.made()],
         )
 
     @property
@@ -278,10 +313,18 @@ class _Call:
     error: str | None = NOT_READ
     void: bool = False
     """Whether no model was called after all, or the call is recorded by another listener."""
+    uses: list[Use] = field(default_factory=list)
+
+    def handed(self, messages: Iterable[object]) -> None:
+        """Take what the model is handed: results of the tools it called before."""
+        run = self.invocation.run
+        earlier = (call.uses for call in run.calls if call.invocation is self.invocation)
+        answer_uses([use for uses in earlier for use in uses], messages)
 
     def took(self, response: ChatResponse[Any]) -> None:
         """Take the response, leaving it alone."""
         self.reported.take(response)
+        self.uses = uses_of(response)
 
     def took_update(self, update: ChatResponseUpdate) -> None:
         """Take a stream's update, leaving it alone."""
@@ -316,6 +359,12 @@ class _Run:
     ledger: list[LedgerEntry] = field(default_factory=list)
     calls: list[_Call] = field(default_factory=list)
     problem: str | None = NOT_FOLLOWED
+    prompt: str | None = None
+    answer: Answer = field(default_factory=Answer)
+    error: str | None = None
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    duration_ms: int | None = None
+    _begun: float = field(default_factory=time.monotonic)
     _invoked: Counter[str] = field(default_factory=Counter)
     _ended: Counter[str] = field(default_factory=Counter)
     _authors: dict[object, str] = field(default_factory=dict)
@@ -336,9 +385,21 @@ class _Run:
         self.calls.append(call)
         return call
 
+    def made(self) -> list[_Call]:
+        """The calls of models that were made, each once."""
+        return [call for call in self.calls if not call.void]
+
+    def end(self, error: str | None = None) -> None:
+        """The run has ended: nothing comes any more."""
+        self.problem = None
+        self.error = error
+        self.duration_ms = round((time.monotonic() - self._begun) * 1000)
+
     def hear(self, event: WorkflowEvent[Any], executors: set[str]) -> None:
         """Take an event; one that ends an invocation makes an entry of the ledger."""
         executor = event.executor_id
+        if event.type == "output":
+            self.answer.take(executor, event.data)
         if executor is None or event.type not in ("executor_completed", "executor_failed"):
             return
         self._ended[executor] += 1
@@ -403,6 +464,7 @@ class _Listener(ChatMiddleware):
         if isinstance(outer, _Call):
             outer.void = True
         context.metadata[self._key] = call
+        call.handed(context.messages)
         try:
             await call_next()
         except MiddlewareTermination:

@@ -8,6 +8,9 @@ executor as an agent trace in `executorTraces`; there, responses of scope `ChatT
 calls. Members that are not used are ignored whatever they hold; one that is used and is not what
 it should be is an error that names its path, and all of them are reported at once.
 
+The trace format `agenteval` reads the same files as traces, with what else is in them
+(`adapters/formats/agenteval`); `Reader` and the readers of parts are public for it.
+
 The format has no place for some of what a record knows. These members are ours, and readers that
 do not know them lose nothing else: `invocation`, `modelCalls`, `derived`, `spanId` of a step;
 `cachedTokens`, `reasoningTokens` of a `tokenUsage`; `responseId`, `modelId`, `spanId`, `order`
@@ -18,7 +21,7 @@ cannot see model calls write such traces too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -35,6 +38,7 @@ from benchmark_assets.model.fidelity import (
     WorkflowRecord,
 )
 from benchmark_assets.model.problem import InputError, Problem, did_you_mean
+from benchmark_assets.model.trace import ToolCall
 
 T = TypeVar("T")
 
@@ -42,7 +46,10 @@ ENTRY_TYPES = ("Request", "Response", "ToolCall", "StreamChunk")
 SCOPES = ("AgentInvocation", "ChatTurn", "ToolExecution")
 ALL = "all"
 
-_WORKFLOW_CURE = "name a workflow trace file: an object with `steps`, and `executorTraces`"
+_WORKFLOW_CURE = (
+    "name a workflow trace file: an object with `steps`, and `executorTraces`; or a trace in any "
+    "other format"
+)
 _AGENT_CURE = "name an agent trace file: an object with `entries`"
 
 
@@ -52,7 +59,7 @@ def read_workflow_trace(file: TraceFile) -> WorkflowRecord:
     Raises:
         InputError: If it is not JSON or no workflow trace, or with all that is wrong in it.
     """
-    return _read(file, _workflow)
+    return _read(file, workflow_of)
 
 
 def read_agent_trace(file: TraceFile) -> AgentRecord:
@@ -73,15 +80,15 @@ def read_chat_trace(file: TraceFile) -> AgentRecord:
     return _read(file, lambda reader: _agent(reader, chat=True))
 
 
-def _read(file: TraceFile, build: Callable[[_Reader], T]) -> T:
-    reader = _Reader(file)
+def _read(file: TraceFile, build: Callable[[Reader], T]) -> T:
+    reader = Reader(file)
     built = build(reader)
     if reader.problems:
         raise InputError(reader.problems)
     return built
 
 
-class _Reader:
+class Reader:
     """Takes values out of JSON data and notes what is not as it should be, and where.
 
     Whatever is wrong reads as missing, so that the rest is looked at too.
@@ -89,16 +96,21 @@ class _Reader:
 
     def __init__(self, file: TraceFile) -> None:
         self.file = file
-        self.problems: list[Problem] = []
+        self._problems: dict[Problem, None] = {}
+
+    @property
+    def problems(self) -> list[Problem]:
+        """All that is wrong, in the order in which it was met; each once, however often read."""
+        return list(self._problems)
 
     def wrong(self, path: str, value: Any, expected: str, cure: str | None = None) -> None:
         """Note that a value is not what it should be."""
         message = f"expected {expected}, is {_shown(value)}"
-        self.problems.append(self.file.problem(message, key=path or None, cure=cure))
+        self._problems[self.file.problem(message, key=path or None, cure=cure)] = None
 
     def note(self, path: str, message: str, cure: str) -> None:
         """Note anything else that is wrong."""
-        self.problems.append(self.file.problem(message, key=path, cure=cure))
+        self._problems[self.file.problem(message, key=path, cure=cure)] = None
 
     def root(self, cure: str) -> dict[str, Any]:
         """The whole content."""
@@ -169,19 +181,24 @@ class _Reader:
             self.wrong(_join(path, key), value, f"one of {', '.join(words)}", cure)
         return meant
 
-    def flag(self, parent: dict[str, Any], key: str, path: str) -> bool:
-        """A member that is true or false; missing is false."""
+    def flag(self, parent: dict[str, Any], key: str, path: str) -> bool | None:
+        """A member that is true or false; None if it is missing."""
         value = parent.get(key)
         if value is None or isinstance(value, bool):
-            return bool(value)
+            return value
         self.wrong(_join(path, key), value, "true or false")
-        return False
+        return None
 
 
 # A workflow.
 
 
-def _workflow(reader: _Reader) -> WorkflowRecord:
+def workflow_of(reader: Reader) -> WorkflowRecord:
+    """Both sides of a workflow trace; what is wrong is noted in `reader` and reads as missing.
+
+    Raises:
+        InputError: If the whole is no workflow trace.
+    """
     data = reader.root(_WORKFLOW_CURE)
     if "steps" not in data:
         cure = (
@@ -201,21 +218,21 @@ def _workflow(reader: _Reader) -> WorkflowRecord:
     )
 
 
-def _step(reader: _Reader, step: dict[str, Any], path: str) -> LedgerEntry:
+def _step(reader: Reader, step: dict[str, Any], path: str) -> LedgerEntry:
     return LedgerEntry(
         executor=reader.text(step, "executorId", path, required=True) or "",
         invocation=reader.text(step, "invocation", path),
-        usage=_usage(reader, step, path),
+        usage=usage_of(reader, step, path),
         finish_reason=reader.text(step, "finishReason", path),
         calls=reader.count(step, "modelCalls", path),
-        derived=reader.flag(step, "derived", path),
-        error=_error(reader, step, path),
+        derived=reader.flag(step, "derived", path) or False,
+        error=error_of(reader, step, path),
         span_id=reader.text(step, "spanId", path),
     )
 
 
-def _error(reader: _Reader, parent: dict[str, Any], path: str) -> str | None:
-    """An error as text: it is one, or an object with `message` and `type`."""
+def error_of(reader: Reader, parent: dict[str, Any], path: str) -> str | None:
+    """The member `error` as text: it is one, or an object with `message` and `type`."""
     value = parent.get("error")
     if value is None or isinstance(value, str):
         return value
@@ -225,7 +242,8 @@ def _error(reader: _Reader, parent: dict[str, Any], path: str) -> str | None:
     return message if message is not None else kind if kind is not None else "failed"
 
 
-def _usage(reader: _Reader, parent: dict[str, Any], path: str) -> Usage | None:
+def usage_of(reader: Reader, parent: dict[str, Any], path: str) -> Usage | None:
+    """The member `tokenUsage`; None if there is none."""
     data = reader.object(parent, "tokenUsage", path)
     if data is None:
         return None
@@ -244,21 +262,17 @@ def _usage(reader: _Reader, parent: dict[str, Any], path: str) -> Usage | None:
     )
 
 
-def _turns(reader: _Reader, data: dict[str, Any]) -> tuple[tuple[ModelTurn, ...], tuple[str, ...]]:
+def _turns(reader: Reader, data: dict[str, Any]) -> tuple[tuple[ModelTurn, ...], tuple[str, ...]]:
     """All model calls, and the executors that have chat turns, in the file's order."""
     found: list[tuple[int | None, ModelTurn]] = []
     with_turns = []
-    for executor, trace in (reader.object(data, "executorTraces", "") or {}).items():
-        path = f"executorTraces{_key(executor)}"
-        if not isinstance(trace, dict):
-            if trace is not None:
-                reader.wrong(path, trace, "an object")
-            continue
-        entries = list(_entries(reader, trace, path))
+    for executor, trace, path in executor_traces(reader, data):
+        model = reader.text(trace, "modelId", path)
+        entries = list(entries_of(reader, trace, path))
         if any(scope == "ChatTurn" for _, _, _, scope in entries):
             with_turns.append(executor)
         found += [
-            (reader.count(entry, "order", place), _turn(reader, executor, entry, place))
+            (reader.count(entry, "order", place), turn_of(reader, executor, entry, place, model))
             for entry, place, kind, scope in entries
             if (kind, scope) == ("Response", "ChatTurn")
         ]
@@ -268,8 +282,20 @@ def _turns(reader: _Reader, data: dict[str, Any]) -> tuple[tuple[ModelTurn, ...]
     return tuple(turn for _, turn in found), tuple(with_turns)
 
 
-def _entries(
-    reader: _Reader, trace: dict[str, Any], path: str
+def executor_traces(
+    reader: Reader, data: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Executor, agent trace and path of each agent trace in a workflow trace."""
+    for executor, trace in (reader.object(data, "executorTraces", "") or {}).items():
+        path = f"executorTraces{_key(executor)}"
+        if isinstance(trace, dict):
+            yield executor, trace, path
+        elif trace is not None:
+            reader.wrong(path, trace, "an object")
+
+
+def entries_of(
+    reader: Reader, trace: dict[str, Any], path: str
 ) -> Iterator[tuple[dict[str, Any], str, str | None, str]]:
     """The entries of an agent trace: each with its path, type and scope."""
     for entry, place in reader.objects(trace, "entries", path):
@@ -281,14 +307,26 @@ def _entries(
         yield entry, place, kind, reader.word(entry, "scope", place, SCOPES) or SCOPES[0]
 
 
-def _turn(reader: _Reader, executor: str, entry: dict[str, Any], path: str) -> ModelTurn:
+def turn_of(
+    reader: Reader, executor: str, entry: dict[str, Any], path: str, model: str | None
+) -> ModelTurn:
+    """A response of scope `ChatTurn`.
+
+    Args:
+        reader: Takes note of what is wrong.
+        executor: Whose trace it is in.
+        entry: The response.
+        path: Where it is.
+        model: What the trace says of all its calls; the response itself may name another.
+    """
+    named = reader.text(entry, "modelId", path)
     return ModelTurn(
         executor=executor,
         invocation=reader.text(entry, "correlationId", path),
-        usage=_usage(reader, entry, path),
+        usage=usage_of(reader, entry, path),
         finish_reason=reader.text(entry, "finishReason", path),
-        error=_error(reader, entry, path),
-        model=reader.text(entry, "modelId", path),
+        error=error_of(reader, entry, path),
+        model=model if named is None else named,
         response_id=reader.text(entry, "responseId", path),
         started_at=parse_time(entry.get("timestamp")),
         span_id=reader.text(entry, "spanId", path),
@@ -296,7 +334,7 @@ def _turn(reader: _Reader, executor: str, entry: dict[str, Any], path: str) -> M
 
 
 def _traced(
-    reader: _Reader, data: dict[str, Any], with_turns: tuple[str, ...]
+    reader: Reader, data: dict[str, Any], with_turns: tuple[str, ...]
 ) -> tuple[str, ...] | None:
     named = data.get("tracedExecutors")
     if named is None:
@@ -304,7 +342,7 @@ def _traced(
     return None if named == ALL else tuple(_texts(reader, data, "tracedExecutors"))
 
 
-def _texts(reader: _Reader, data: dict[str, Any], key: str) -> Iterator[str]:
+def _texts(reader: Reader, data: dict[str, Any], key: str) -> Iterator[str]:
     value = data.get(key)
     if value is None:
         return
@@ -321,7 +359,7 @@ def _texts(reader: _Reader, data: dict[str, Any], key: str) -> Iterator[str]:
 # A single agent.
 
 
-def _agent(reader: _Reader, *, chat: bool) -> AgentRecord:
+def _agent(reader: Reader, *, chat: bool) -> AgentRecord:
     data = reader.root(_AGENT_CURE)
     if "entries" not in data:
         cure = (
@@ -334,16 +372,16 @@ def _agent(reader: _Reader, *, chat: bool) -> AgentRecord:
         name=reader.text(data, "traceName", ""),
         replies=tuple(
             _reply(reader, entry, path)
-            for entry, path, kind, scope in _entries(reader, data, "")
+            for entry, path, kind, scope in entries_of(reader, data, "")
             if kind == "Response" and (scope == "ChatTurn" or not chat)
         ),
         tokens=_performance(reader, data),
     )
 
 
-def _reply(reader: _Reader, entry: dict[str, Any], path: str) -> Reply:
+def _reply(reader: Reader, entry: dict[str, Any], path: str) -> Reply:
     return Reply(
-        usage=_usage(reader, entry, path),
+        usage=usage_of(reader, entry, path),
         finish_reason=reader.text(entry, "finishReason", path),
         tools=tuple(
             ToolUse(
@@ -352,11 +390,11 @@ def _reply(reader: _Reader, entry: dict[str, Any], path: str) -> Reply:
             )
             for tool, place in reader.objects(entry, "toolCalls", path)
         ),
-        error=_error(reader, entry, path),
+        error=error_of(reader, entry, path),
     )
 
 
-def _performance(reader: _Reader, data: dict[str, Any]) -> int | None:
+def _performance(reader: Reader, data: dict[str, Any]) -> int | None:
     """The total that a recorder wrote, else its parts added up."""
     found = reader.object(data, "performance", "") or {}
     total = reader.count(found, "totalTokens", "performance")
@@ -370,32 +408,71 @@ def _performance(reader: _Reader, data: dict[str, Any]) -> int | None:
 # Writing.
 
 
-def workflow_trace_json(record: WorkflowRecord, *, captured_at: datetime | None = None) -> bytes:
+def workflow_trace_json(
+    record: WorkflowRecord,
+    *,
+    captured_at: datetime | None = None,
+    prompt: str | None = None,
+    final_output: str | None = None,
+    duration_ms: int | None = None,
+    error: str | None = None,
+    tools: Sequence[Sequence[ToolCall]] = (),
+) -> bytes:
     """Serialise a record as a workflow trace file: indented JSON in UTF-8.
 
     `read_workflow_trace` gives the record back. What is unknown is left out, never written as 0.
 
     Args:
         record: Both sides of one run.
-        captured_at: When it was recorded.
+        captured_at: When the run began; else its first model call, where that is known.
+        prompt: What the workflow was asked.
+        final_output: What it answered at last.
+        duration_ms: How long it ran, in milliseconds.
+        error: What it failed of, if it did; failures of executors are in the record.
+        tools: The tools that each of the record's turns called; none for those beyond its end.
     """
     traced = (
         sorted({turn.executor for turn in record.turns})
         if record.traced is None
         else (list(dict.fromkeys([*record.traced, *(turn.executor for turn in record.turns)])))
     )
-    time = None if captured_at is None else captured_at.isoformat()
+    time = _written(captured_at or _begun(record))
+    performance = None if duration_ms is None else {"totalDurationMs": duration_ms}
     data = {
         "version": "1.0",
         "traceName": record.name,
         "capturedAt": time,
+        "originalPrompt": prompt,
+        "finalOutput": final_output,
         "steps": [_step_data(index, entry) for index, entry in enumerate(record.ledger)],
         "executorIds": list(record.executors),
-        "executorTraces": _trace_data(record, traced, time),
+        "errors": _errors_data(record, error) or None,
+        "performance": performance,
+        "executorTraces": _trace_data(record, traced, time, tools),
         "tracedExecutors": ALL if record.traced is None else list(record.traced),
         "problem": record.problem,
     }
     return msgspec.json.format(msgspec.json.encode(_without_none(data)), indent=2) + b"\n"
+
+
+def _begun(record: WorkflowRecord) -> datetime | None:
+    """When the first model call began; a time without a zone is none to compare with."""
+    times = [turn.started_at for turn in record.turns if turn.started_at is not None]
+    return min((time for time in times if time.tzinfo is not None), default=None)
+
+
+def _written(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
+
+
+def _errors_data(record: WorkflowRecord, error: str | None) -> list[dict[str, str]]:
+    """The run's errors: those of executors, of which the run's own is a repetition."""
+    failed = [
+        {"executorId": entry.executor, "message": entry.error}
+        for entry in record.ledger
+        if entry.error is not None
+    ]
+    return failed or ([] if error is None else [{"message": error}])
 
 
 def _step_data(index: int, entry: LedgerEntry) -> dict[str, Any]:
@@ -412,37 +489,70 @@ def _step_data(index: int, entry: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def _trace_data(record: WorkflowRecord, traced: list[str], time: str | None) -> dict[str, Any]:
-    entries: dict[str, list[dict[str, Any]]] = {executor: [] for executor in traced}
+def _trace_data(
+    record: WorkflowRecord,
+    traced: list[str],
+    time: str | None,
+    tools: Sequence[Sequence[ToolCall]],
+) -> dict[str, Any]:
+    turns: dict[str, list[tuple[int, ModelTurn]]] = {executor: [] for executor in traced}
     for order, turn in enumerate(record.turns):
-        mine = entries[turn.executor]
-        mine.append(_entry_data(len(mine), order, turn))
+        turns[turn.executor].append((order, turn))
+    called = dict(enumerate(tools))
     return {
         executor: {
             "version": "1.1",
             "traceName": executor,
             "capturedAt": time,
-            "entries": listed,
+            "modelId": _only_model(turn for _, turn in own),
+            "entries": [
+                _entry_data(index, order, turn, called.get(order, ()))
+                for index, (order, turn) in enumerate(own)
+            ],
         }
-        for executor, listed in entries.items()
+        for executor, own in turns.items()
     }
 
 
-def _entry_data(index: int, order: int, turn: ModelTurn) -> dict[str, Any]:
+def _only_model(turns: Iterable[ModelTurn]) -> str | None:
+    """The model of all turns, if it is one and the same."""
+    models = {turn.model for turn in turns}
+    return models.pop() if len(models) == 1 else None
+
+
+def _entry_data(
+    index: int, order: int, turn: ModelTurn, tools: Sequence[ToolCall]
+) -> dict[str, Any]:
     return {
         "type": "Response",
         "index": index,
-        "timestamp": None if turn.started_at is None else turn.started_at.isoformat(),
+        "timestamp": _written(turn.started_at),
         "scope": "ChatTurn",
         "correlationId": turn.invocation,
         "tokenUsage": _usage_data(turn.usage),
         "finishReason": turn.finish_reason,
+        "toolCalls": [_tool_data(call) for call in tools] or None,
         "error": turn.error,
         "modelId": turn.model,
         "responseId": turn.response_id,
         "spanId": turn.span_id,
         "order": order,
     }
+
+
+def _tool_data(call: ToolCall) -> dict[str, Any]:
+    return {
+        "name": call.name,
+        "arguments": _json_text(call.arguments),
+        "result": _json_text(call.result),
+        "succeeded": None if call.status is None else call.status == "ok",
+        "error": call.error,
+    }
+
+
+def _json_text(value: Any) -> str | None:
+    """A text as it is; the format has everything else as JSON in a text."""
+    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _usage_data(usage: Usage | None) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """Reading the one trace that a command was asked about, from a file that may hold several.
 
-Belongs here: what `bench verify` and `bench generate-contract` share. Does not belong here: what
-they do with the trace.
+Belongs here: what `bench verify`, `bench generate-contract` and `bench workflow-trace-fidelity`
+share. Does not belong here: what they do with the trace.
 """
 
 from __future__ import annotations
@@ -46,7 +46,19 @@ def read_one(
         click.UsageError: If it is not clear which one is meant, listing those that there are.
     """
     file = open_file(path)
-    return file, _pick(list(read_traces(file, config, format_name=format_name)), file, trace_id)
+    return file, choose_one(file, trace_id, config, format_name=format_name)
+
+
+def choose_one(
+    file: TraceFile, trace_id: str | None, config: ProjectConfig, *, format_name: str = "auto"
+) -> TraceSnapshot:
+    """Read the trace that was asked for from a file.
+
+    Raises:
+        InputError: If the file holds no trace.
+        click.UsageError: If it is not clear which one is meant, listing those that there are.
+    """
+    return _pick(list(read_traces(file, config, format_name=format_name)), file, trace_id)
 
 
 def open_file(path: Path) -> TraceFile:

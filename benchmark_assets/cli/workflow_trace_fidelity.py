@@ -8,6 +8,9 @@ from pathlib import Path
 import click
 
 from benchmark_assets.adapters.fidelity_files import read_workflow_trace
+from benchmark_assets.adapters.formats import FORMATS, agenteval
+from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.cli.fidelity import (
     EXIT,
     described,
@@ -17,13 +20,21 @@ from benchmark_assets.cli.fidelity import (
     subject_option,
     verbose_option,
 )
-from benchmark_assets.cli.one_trace import open_file
-from benchmark_assets.cli.options import config_option, json_option
+from benchmark_assets.cli.one_trace import choose_one, open_file, trace_id_option
+from benchmark_assets.cli.options import config_option, format_option, json_option
 from benchmark_assets.cli.output import stdout
+from benchmark_assets.model.fidelity import WorkflowRecord
+from benchmark_assets.model.problem import InputError
 from benchmark_assets.report.fidelity import print_workflow, workflow_json
+from benchmark_assets.report.text import printable
 from benchmark_assets.scoring.trace_fidelity import RULE_SETS, rule_set
 
 FAMILY = "workflow-trace-fidelity"
+
+NOT_APPLICABLE = (
+    "not applicable: the framework of this trace reported nothing of its executors, so there is "
+    "nothing to compare"
+)
 
 
 @click.command(FAMILY)
@@ -31,8 +42,10 @@ FAMILY = "workflow-trace-fidelity"
     "--workflow-trace",
     type=click.Path(path_type=Path),
     required=True,
-    help="Workflow trace file: the steps, and the chat traces of executors.",
+    help="Workflow trace file: the steps, and the chat traces of executors; or any trace file "
+    "whose framework reports on its executors.",
 )
+@trace_id_option
 @subject_option
 @preset_option
 @click.option(
@@ -44,15 +57,18 @@ FAMILY = "workflow-trace-fidelity"
 )
 @keep_option
 @verbose_option
+@format_option
 @config_option
 @json_option
 def command(
     workflow_trace: Path,
+    trace_id: str | None,
     subject: str,
     preset: str,
     rules: str,
     store: str | None,
     verbose: bool,
+    format_name: str,
     config: Path | None,
     as_json: bool,
 ) -> None:
@@ -65,7 +81,8 @@ def command(
     Example: bench workflow-trace-fidelity --workflow-trace run.json --subject travel
     """
     file = open_file(workflow_trace)
-    result = rule_set(rules).reconcile(read_workflow_trace(file))
+    record, trace = _read(file, trace_id, format_name, config)
+    result = rule_set(rules).reconcile(record)
     keep(
         store,
         config,
@@ -85,5 +102,34 @@ def command(
         if as_json:
             click.echo(workflow_json(result, subject, full=verbose).decode(), nl=False)
         else:
-            print_workflow(result, subject, described(file), stdout(), full=verbose)
+            said = described(file) if trace is None else f"{described(file)}; trace {trace}"
+            print_workflow(result, subject, said, stdout(), full=verbose)
     raise SystemExit(EXIT[result.outcome])
+
+
+def _read(
+    file: TraceFile, trace_id: str | None, format_name: str, config: Path | None
+) -> tuple[WorkflowRecord, str | None]:
+    """Both sides, and the id of the trace if the file is not a workflow trace file.
+
+    Raises:
+        InputError: If the file or the trace cannot be read.
+        click.UsageError: If it is not clear which trace of the file is meant.
+    """
+    if _is_workflow_trace(file, format_name):
+        return read_workflow_trace(file), None
+    settings = load_project(config).config
+    trace = choose_one(file, trace_id, settings, format_name=format_name)
+    if trace.workflow_record is not None:
+        return trace.workflow_record, printable(trace.trace_id)
+    if trace.problem is not None:
+        # What was reported is not known.
+        raise InputError(file.problem(trace.problem.removeprefix(f"{file.key}: ")))
+    return WorkflowRecord(problem=NOT_APPLICABLE), printable(trace.trace_id)
+
+
+def _is_workflow_trace(file: TraceFile, format_name: str) -> bool:
+    """Whether to read it as a workflow trace file; also what no format knows is refused as one."""
+    if format_name != "auto":
+        return format_name == agenteval.FORMAT.name
+    return all(known is agenteval.FORMAT for known in FORMATS if known.matches(file))

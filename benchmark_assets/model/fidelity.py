@@ -74,7 +74,8 @@ class ModelTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         executor: The executor it was made for.
         invocation: The invocation it was made in, where the source says.
-        usage: None if the provider reported none, or the call failed.
+        usage: None if the provider reported none. A call that failed midway keeps what had been
+            reported until then, which is a lower bound of what it used.
         finish_reason: As the provider wrote it, raw.
         error: The failure's message, if the call failed.
         response_id: The provider's id; the same call recorded twice has it twice.

@@ -235,6 +235,93 @@ def test_names_can_do_no_harm(tmp_path: Path) -> None:
     assert "\u202e" not in result.out
 
 
+# Traces in other formats.
+
+
+def snapshot_of(name: str, trace_id: str, **fields: Any) -> dict[str, Any]:
+    """A snapshot with the record of a case."""
+    loaded = yaml.safe_load((CASES / f"{name}.yaml").read_text(encoding="utf-8"))
+    return {"trace_id": trace_id, "prompt": "p", "workflow_record": loaded["record"], **fields}
+
+
+@pytest.mark.parametrize("rules", [rules.name for rules in RULE_SETS])
+@pytest.mark.parametrize("name", sorted(path.stem for path in CASES.glob("*.yaml")))
+def test_a_trace_in_another_format_comes_to_the_same(tmp_path: Path, name: str, rules: str) -> None:
+    expected = case(name, tmp_path)[rules]
+    (tmp_path / "s.jsonl").write_text(json.dumps(snapshot_of(name, "t1")))
+    result = run(tmp_path, "--json", "--rules", rules, file="s.jsonl")
+    assert result.code == CODES[expected["outcome"]]
+    assert result == run(tmp_path, "--json", "--rules", rules)
+    printed = run(tmp_path, "--rules", rules, file="s.jsonl")
+    assert "; trace t1" in words(printed)
+
+
+def several(folder: Path) -> None:
+    traces = [snapshot_of("agree", "good"), snapshot_of("both", "bad")]
+    traces += [{"trace_id": "plain", "prompt": "p"}, {"trace_id": "odd", "tool_calls": 3}]
+    (folder / "s.jsonl").write_text("\n".join(map(json.dumps, traces)))
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--trace-id", "good"], 0, "PASS: what is reported agrees"),
+        (["--trace-id", "bad"], 9, "FAIL: 1 Both."),
+        (["--trace-id", "bad", "--rules", "strict"], 9, "FAIL: 1 Both."),
+        (["--trace-id", "bad", "--format", "snapshot"], 9, "FAIL: 1 Both."),
+        (["--trace-id", "plain"], 11, "PENDING: no verdict; not applicable: the framework of"),
+        (["--trace-id", "plain", "--rules", "strict"], 11, "reported nothing of its executors"),
+        (["--trace-id", "odd"], 1, "error s.jsonl: line 4: is no valid snapshot"),
+        (["--trace-id", "goof"], 2, "holds no trace 'goof'; did you mean 'good'?"),
+        ([], 2, "s.jsonl holds 4 traces; choose one with --trace-id: good bad plain odd"),
+        (["--format", "tau2"], 1, "error s.jsonl"),
+        (["--format", "agenteval"], 1, "error s.jsonl:2: is not JSON"),
+    ],
+)
+def test_one_trace_of_several_is_chosen(
+    tmp_path: Path, options: list[str], code: int, message: str
+) -> None:
+    several(tmp_path)
+    result = run(tmp_path, *options, file="s.jsonl")
+    assert message in words(result)
+    assert result.code == code
+
+
+def test_a_trace_without_a_ledger_is_no_pass_in_json_and_in_the_store(tmp_path: Path) -> None:
+    several(tmp_path)
+    options = ["--trace-id", "plain", "--store", "kept"]
+    result = run(tmp_path, *options, "--json", "-v", file="s.jsonl")
+    assert result.code == 11
+    found = json.loads(result.out)
+    assert (found["outcome"], found["score"], found["executors"]) == ("PENDING", None, [])
+    assert found["reason"].startswith("not applicable: ")
+    (stored,) = read_fidelity_runs(Store(str(tmp_path / "kept")))
+    assert (stored.outcome, stored.coverage, stored.reason) == ("PENDING", None, found["reason"])
+
+
+def test_the_environments_trace_does_not_matter_to_a_workflow_trace_file(tmp_path: Path) -> None:
+    case("agree", tmp_path)
+    arguments = ["--workflow-trace", "w.json", "--subject", "x"]
+    environment = {"TRACE_ID": "elsewhere"}
+    done = bench("workflow-trace-fidelity", *arguments, cwd=tmp_path, env=environment)
+    assert done.code == 0
+
+
+def test_an_agents_own_trace_is_still_sent_to_its_own_command(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text('{"entries": [{"type": "Response"}]}')
+    result = run(tmp_path)
+    assert result.code == 1
+    assert "this is an agent trace: `bench trace-fidelity` reads it" in words(result)
+
+
+def test_a_projects_file_does_not_matter_to_a_workflow_trace_file(tmp_path: Path) -> None:
+    case("agree", tmp_path)
+    (tmp_path / "benchmark.yaml").write_text("nonsense: [")
+    assert run(tmp_path).code == 0
+    several(tmp_path)
+    assert run(tmp_path, "--trace-id", "good", file="s.jsonl").code == 1
+
+
 # Exit codes, each in a real process.
 
 
@@ -307,7 +394,7 @@ def test_a_run_is_kept_once(tmp_path: Path) -> None:
             "preset": "audit-grade",
             "subject": "travel",
             "rules": "specified",
-            "version": "1",
+            "version": "2",
             "outcome": "WARN",
             "score": 1.0,
             "coverage": 0.5,

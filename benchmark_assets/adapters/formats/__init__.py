@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from benchmark_assets.adapters.formats import (
     agentdojo,
+    agenteval,
     claude_code,
     langfuse,
     messages,
@@ -22,6 +23,7 @@ FORMATS: tuple[TraceFormat, ...] = (
     snapshot.FORMAT,
     tau2.FORMAT,
     agentdojo.FORMAT,
+    agenteval.FORMAT,
     claude_code.FORMAT,
     messages.FORMAT,
     langfuse.FORMAT,

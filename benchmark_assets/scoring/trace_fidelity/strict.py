@@ -32,7 +32,7 @@ by length or by a content filter and that no entry shows, wherever in an invocat
 | FinishMismatch | other finish reasons, none of them a hidden cut | 0.5 | warning |
 | HiddenRetry | tokens agree, and fewer calls reported than made | 0.5 | warning |
 | Both | tokens and finish reasons diverge | 0 | critical |
-| NoLedger | model calls, and nothing reported of them | 0 | critical |
+| NoLedger | model calls that used tokens or were cut, and nothing reported of them | 0 | critical |
 | NoTruth | no model call recorded, and not known that there was none | – | unchecked |
 | Unmeasured | the model calls have no usage to compare with | – | unchecked |
 | DerivedLedger | agrees, and is computed from what it is compared with | – | unchecked |
@@ -45,7 +45,8 @@ answer read as a complete one: the single-agent rules call it critical too. Anot
 finish reason changes no figure, and one hidden retry is a warning in the single-agent rules.
 What a framework adds up from the very calls it is compared with can only show that none is
 missing. And what an executor used before it raised is reported by no framework known: that is a
-gap, not a lie.
+gap, not a lie; the same holds where no call of it is recorded, for those that break off are the
+first that a recorder loses. Where usage is on neither side nothing is known to be missing.
 
 **Outcome.** Any critical verdict FAILs, however many others agree. Otherwise a warning, or an
 executor that was not checked, is a WARN. PASS: every executor that called a model agrees.
@@ -274,10 +275,14 @@ def _verdict(sides: Sides, found: _Comparison, *, none_made: bool) -> str:
     if not sides.turns:
         if not none_made:
             return "NoTruth"
-        return "OverReport" if "over" in (off, calls) else "NoModelCall"
+        if "over" in (off, calls):
+            return "OverReport"
+        return "Error" if found.failed else "NoModelCall"
     if not any(map(_reports, sides.entries)):
-        lost = found.failed or all(turn.error is not None for turn in sides.turns)
-        return "Error" if lost else "NoLedger"
+        if found.failed or all(turn.error is not None for turn in sides.turns):
+            return "Error"
+        known = found.hidden or any(_used(turn.usage) for turn in sides.turns)
+        return "NoLedger" if known else "Unmeasured"
     if found.failed and not found.set_apart and off == "short":
         # Which invocation failed is not known, and what it used is reported nowhere.
         return "Error"
