@@ -103,15 +103,15 @@ def test_a_total_of_one_answer_agrees() -> None:
     (turn,) = found.turns
     assert (turn.executor, turn.invocation, turn.usage) == ("reviewer", "t1", entry.usage)
     assert (turn.finish_reason, turn.response_id, turn.span_id) == ("end_turn", "a1", "req_1")
-    # Nothing in a session says how a sub-agent ended.
-    assert verdicts(*rows) == {"reviewer": "FinishMismatch"}
+    # Nothing in a session says how a sub-agent ended, so that is not held against it.
+    assert verdicts(*rows) == {"reviewer": "Agree"}
 
 
 def test_a_total_of_the_last_answer_falls_short() -> None:
     found = judged(task(), *chain(*BOTH), ran(642, SECOND))
     (executor,) = found.executors
     assert (executor.ledger_tokens, executor.truth_tokens) == (642, 543 + 642)
-    assert (found.outcome, executor.verdict) == ("FAIL", "Both")
+    assert (found.outcome, executor.verdict) == ("FAIL", "TokenMismatch")
 
 
 def test_a_total_of_all_answers_has_no_parts_to_hold_against_it() -> None:

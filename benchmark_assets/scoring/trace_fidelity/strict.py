@@ -21,7 +21,8 @@ into input and output; only its total is compared.
 
 **Finish reasons** are compared by meaning, per invocation in order where both sides say which
 invocation it is, else in order of the whole executor. *Intervention hidden*: a turn that was cut
-by length or by a content filter and that no entry shows, wherever in an invocation it was.
+by length or by a content filter and that no entry shows, wherever in an invocation it was. A
+framework that reports no ending of any executor claims nothing of endings: then only cuts count.
 
 | verdict | when | score | severity |
 |---|---|---|---|
@@ -166,6 +167,7 @@ class _Comparison(NamedTuple):
     Attributes:
         counts: Token counts, the total first.
         measured: Whether every turn that did not fail has usage.
+        endings: Whether the framework reports finish reasons, of whichever executor.
         failed: Whether the executor failed in an invocation, and whether what it left in that
             one is set apart.
     """
@@ -174,6 +176,7 @@ class _Comparison(NamedTuple):
     measured: bool
     calls: _Calls | None
     pairs: list[_Pair]
+    endings: bool
     finish: list[str]
     hidden: list[ModelTurn]
     failed: bool
@@ -194,8 +197,9 @@ def has_ledger(record: WorkflowRecord) -> bool:
 def reconcile(record: WorkflowRecord) -> WorkflowFidelity:
     """Compare both sides of a workflow by the strict rules."""
     traced = None if record.traced is None else {same_name(name) for name in record.traced}
+    endings = any(entry.finish_reason is not None for entry in record.ledger)
     judged = [
-        _judge(sides, all_recorded=traced is None or name in traced)
+        _judge(sides, all_recorded=traced is None or name in traced, endings=endings)
         for name, sides in by_executor(record).items()
     ]
     pending = record.problem
@@ -246,15 +250,16 @@ def _reason(outcome: FidelityOutcome, judged: Sequence[ExecutorFidelity]) -> str
 # One executor.
 
 
-def _judge(sides: Sides, *, all_recorded: bool) -> ExecutorFidelity:
+def _judge(sides: Sides, *, all_recorded: bool, endings: bool) -> ExecutorFidelity:
     """Compare the two sides of one executor.
 
     Args:
         sides: What was recorded of it.
         all_recorded: Whether all its model calls were: then none recorded is none made.
+        endings: Whether the framework reports finish reasons, of whichever executor.
     """
     none_made = not sides.turns and all_recorded
-    found = _compare(sides, none_made=none_made)
+    found = _compare(sides, none_made=none_made, endings=endings)
     verdict = _verdict(sides, found, none_made=none_made)
     score, severity = VERDICTS[verdict]
     return ExecutorFidelity(
@@ -309,17 +314,18 @@ def _agreeing(sides: Sides, found: _Comparison) -> str:
 # Finding out.
 
 
-def _compare(sides: Sides, *, none_made: bool) -> _Comparison:
+def _compare(sides: Sides, *, none_made: bool, endings: bool) -> _Comparison:
     failed = any(entry.error is not None for entry in sides.entries)
     rest = _without_failed(sides) if failed else None
     compared = sides if rest is None else rest
     pairs = _pairs(compared)
-    differing = [differs(_reporting(pair.entries), pair.turns) for pair in pairs]
+    differing = [differs(_reporting(pair.entries), pair.turns) for pair in pairs if endings]
     return _Comparison(
         counts=tuple(_counts(compared, none_made=none_made)),
         measured=all(_used(turn.usage) or turn.error is not None for turn in compared.turns),
         calls=_calls(compared) if compared.turns or none_made else None,
         pairs=pairs,
+        endings=endings,
         finish=[reason for reason in differing if reason is not None],
         hidden=[
             turn
@@ -493,11 +499,14 @@ def _calls_check(calls: _Calls) -> Check:
 
 def _finish_check(found: _Comparison) -> Check:
     known = any(turn.finish_reason is not None for pair in found.pairs for turn in pair.turns)
+    missing = "no model call gave a finish reason"
+    if known and not found.endings:
+        missing = "the framework reports no finish reason of any executor"
     per = "per invocation" if found.pairs and found.pairs[0].invocation is not None else "in order"
     more = f" (and {len(found.finish) - 1:,} more invocations)" if len(found.finish) > 1 else ""
     return Check(
         name="finish reason",
-        outcome="failed" if found.finish else "passed" if known else "skipped",
+        outcome="failed" if found.finish else "passed" if known and found.endings else "skipped",
         expected=f"what the model calls ended with, {per}: "
         + _listed(turn.finish_reason for pair in found.pairs for turn in pair.turns),
         observed="reported: "
@@ -505,8 +514,8 @@ def _finish_check(found: _Comparison) -> Check:
         reason=found.finish[0] + more
         if found.finish
         else None
-        if known
-        else "no model call gave a finish reason",
+        if known and found.endings
+        else missing,
     )
 
 
