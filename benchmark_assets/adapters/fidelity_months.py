@@ -42,6 +42,8 @@ SCHEMA = pa.schema(
         pa.field("truth_tokens", pa.int64()),
         pa.field("ledger_finish", pa.string()),
         pa.field("truth_finish", pa.string()),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("source_file", pa.string(), nullable=False),
         pa.field("file", pa.string(), nullable=False),
         pa.field("sha256", pa.string(), nullable=False),
         pa.field("record", pa.string()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
@@ -19,6 +20,7 @@ from benchmark_assets.adapters.snapshot_files import list_partitions
 from benchmark_assets.adapters.source_index import read_root
 from benchmark_assets.adapters.sources import Progress, locate, root_hash
 from benchmark_assets.adapters.store import Store
+from benchmark_assets.adapters.yaml_files import shown_path
 from benchmark_assets.cli.options import (
     Day,
     config_option,
@@ -58,7 +60,7 @@ from benchmark_assets.pipeline.plan import (
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.console import print_standings
 from benchmark_assets.report.machine import standings_json
-from benchmark_assets.report.text import plural
+from benchmark_assets.report.text import plural, printable
 
 
 @click.command("run")
@@ -227,7 +229,7 @@ def run(
     code = _exit_code(standings, failed=bool(loaded.problems or inventory.problems))
     if code == EXIT_CLEAN and done.left_out:
         code = EXIT_WARN
-    if code == EXIT_NOTHING and not as_json:
+    if not standings.counts.total and not as_json:
         overview = look_around(workspace)
         stdout().print("\nNo contract applied to any trace. What is there:\n")
         print_overview(overview)
@@ -371,19 +373,37 @@ def _print(
         )
     else:
         console.print("Nothing was stale: no Dagster run, no file written.", soft_wrap=True)
+    _print_ledger_to_look_at(workspace, standings)
     if show_report:
         page = workspace.store.path(report_path(standings.edition))
         console.print(f"Report: {page}", soft_wrap=True)
 
 
+def _print_ledger_to_look_at(workspace: Workspace, standings: Standings) -> None:
+    """Say with which command the first ledger that is wrong can be looked at."""
+    worst = [item for item in standings.fidelity if item.outcome == "FAIL"] or standings.fidelity
+    found = next((divergence for item in worst for divergence in item.divergences), None)
+    sources = {source.name: source for source in workspace.project.config.sources}
+    if found is None or not isinstance(source := sources.get(found.source), FileSource):
+        return
+    with contextlib.suppress(InputError):  # its source may be gone
+        root = locate(workspace.project.source_path(source))[0]
+        held = root.absolute() / found.source_file
+        command = [
+            *("bench", "workflow-trace-fidelity", "--workflow-trace", shown_path(held)),
+            *("--trace-id", found.trace_id, "--rules", "strict", "--subject", "this"),
+        ]
+        stderr().print(f"Look at a ledger: {printable(shlex.join(command))}", soft_wrap=True)
+
+
 def _exit_code(standings: Standings, *, failed: bool) -> int:
     if failed:
         return EXIT_SETUP
-    if not standings.counts.total:
-        return EXIT_NOTHING
     gates = {item.outcome for item in standings.fidelity}
     if "FAIL" in gates:
         return EXIT_FAIL
+    if not standings.counts.total:
+        return EXIT_NOTHING
     if gates - {"PASS"}:
         return EXIT_WARN
     if standings.counts.error or any(note.kind == "error" for note in standings.notes):

@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 import click
+import msgspec
 
 from benchmark_assets.adapters.fidelity_files import read_workflow_trace
 from benchmark_assets.adapters.formats import FORMATS, agenteval
@@ -23,13 +24,14 @@ from benchmark_assets.cli.fidelity import (
 from benchmark_assets.cli.one_trace import choose_one, open_file, trace_id_option
 from benchmark_assets.cli.options import config_option, format_option, json_option
 from benchmark_assets.cli.output import stdout
-from benchmark_assets.model.fidelity import WorkflowRecord
+from benchmark_assets.model.fidelity import WorkflowFidelity, WorkflowRecord
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.report.fidelity import print_workflow, workflow_json
 from benchmark_assets.report.text import printable
 from benchmark_assets.scoring.trace_fidelity import RULE_SETS, rule_set
 
 FAMILY = "workflow-trace-fidelity"
+STRICT = "strict"
 
 NOT_APPLICABLE = (
     "not applicable: the framework of this trace reported nothing of its executors, so there is "
@@ -103,8 +105,18 @@ def command(
             click.echo(workflow_json(result, subject, full=verbose).decode(), nl=False)
         else:
             said = described(file) if trace is None else f"{described(file)}; trace {trace}"
-            print_workflow(result, subject, said, stdout(), full=verbose)
+            print_workflow(_with_strict(result, record), subject, said, stdout(), full=verbose)
     raise SystemExit(EXIT[result.outcome])
+
+
+def _with_strict(result: WorkflowFidelity, record: WorkflowRecord) -> WorkflowFidelity:
+    """The result, with a note if the rules that the leaderboard uses see it otherwise."""
+    strict = rule_set(STRICT).reconcile(record)
+    if strict.outcome == result.outcome:
+        return result
+    why = f" ({strict.reason})" if strict.reason else ""
+    note = f"by --rules strict, which the leaderboard uses, this is a {strict.outcome}{why}"
+    return msgspec.structs.replace(result, notes=(*result.notes, note))
 
 
 def _read(

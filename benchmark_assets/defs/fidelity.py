@@ -17,6 +17,7 @@ from benchmark_assets.model.problem import Problem
 from benchmark_assets.model.standings import ModelFidelity
 from benchmark_assets.pipeline.fidelity import check_ledgers
 from benchmark_assets.pipeline.ingest import PartitionId
+from benchmark_assets.report.view import divergence_line
 
 
 def build_fidelity(dates_by_models: dg.MultiPartitionsDefinition) -> dg.AssetsDefinition:
@@ -121,8 +122,7 @@ def _outcome(fidelity: ModelFidelity) -> str:
 def _findings(fidelity: ModelFidelity) -> list[str]:
     if fidelity.outcome == "PASS":
         return []
-    named = [
-        f"trace {item.trace_id}, executor {item.executor}: {item.verdict}: {item.reason}"
-        for item in fidelity.divergences
-    ]
+    named = [divergence_line(item) for item in fidelity.divergences]
+    if fidelity.divergent > len(named):
+        named.append(f"{fidelity.divergent - len(named)} more are in the file under `path`")
     return named or [fidelity.reason or "nothing was compared"]

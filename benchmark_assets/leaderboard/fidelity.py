@@ -11,17 +11,17 @@ from collections.abc import Iterable
 
 import msgspec
 
-from benchmark_assets.model.fidelity import FidelityOutcome, FidelityRow
+from benchmark_assets.model.fidelity import FidelityOutcome, FidelityRow, Severity
 from benchmark_assets.model.standings import Divergence, Figures, ModelFidelity, Quantity
 
 EXAMPLES = 5
 """How many divergences are named; the rest is counted."""
 
-_WORST_FIRST = ("critical", "warning", "unchecked")
+_WORST_FIRST: tuple[Severity, ...] = ("critical", "warning", "unchecked")
 
 
 def model_fidelity(
-    model: str, rows: Iterable[FidelityRow], waiting: int = 0
+    model: str, rows: Iterable[FidelityRow], waiting: int = 0, unreported: int = 0
 ) -> ModelFidelity | None:
     """Count the comparisons of one model's traces; None if it has none and none is waiting.
 
@@ -29,6 +29,7 @@ def model_fidelity(
         model: The model.
         rows: One row an executor of a trace, those of one trace next to each other.
         waiting: Traces that are still to be compared.
+        unreported: Traces of the model in which no framework reports anything.
     """
     tally = _Tally()
     for row in rows:
@@ -49,7 +50,9 @@ def model_fidelity(
         checked=tally.checked,
         truth_tokens=tally.truth_tokens,
         checked_tokens=None if tally.truth_tokens is None else tally.checked_tokens,
+        unreported=unreported,
         reason=tally.reason(waiting),
+        divergent=tally.divergent,
         divergences=tally.examples(),
     )
 
@@ -76,7 +79,8 @@ class _Tally:
         self._pending: str | None = None
         self._last: tuple[str, str, str, str | None] | None = None
         self._verdicts: Counter[tuple[int, str]] = Counter()
-        self._examples: dict[str, list[FidelityRow]] = {word: [] for word in _WORST_FIRST[:2]}
+        self.divergent = 0
+        self._examples: dict[str, list[FidelityRow]] = {word: [] for word in _WORST_FIRST}
 
     def add(self, row: FidelityRow) -> None:
         trace = (row.date, row.trace_id, row.file, row.record)
@@ -91,12 +95,15 @@ class _Tally:
         self._cover(row, compared=compared)
         if not compared:
             self._pending = self._pending or row.trace_reason
-            return
-        if row.severity in _WORST_FIRST:
+            self._name(row, "unchecked")
+        elif row.severity in _WORST_FIRST:
             self._verdicts[_WORST_FIRST.index(row.severity), row.verdict] += 1
-        named = self._examples.get(row.severity)
-        if named is not None and len(named) < EXAMPLES:
-            named.append(row)
+            self._name(row, row.severity)
+
+    def _name(self, row: FidelityRow, severity: Severity) -> None:
+        self.divergent += 1
+        if len(self._examples[severity]) < EXAMPLES:
+            self._examples[severity].append(row)
 
     def _cover(self, row: FidelityRow, *, compared: bool) -> None:
         used = row.truth_tokens
@@ -124,16 +131,21 @@ class _Tally:
 
     def examples(self) -> tuple[Divergence, ...]:
         """The first few divergences, the worst first."""
-        rows = [row for word in _WORST_FIRST[:2] for row in self._examples[word]]
+        rows = [row for word in _WORST_FIRST for row in self._examples[word]]
+        unchecked = {id(row) for row in self._examples["unchecked"]}
         return tuple(
             Divergence(
                 date=row.date,
                 trace_id=row.trace_id,
                 executor=row.executor,
                 verdict=row.verdict,
-                reason=row.reason,
+                # A trace that cannot be compared has one reason for all of its executors.
+                reason=row.trace_reason if row.trace_outcome == "PENDING" else row.reason,
+                source=row.source,
+                source_file=row.source_file,
                 file=row.file,
                 record=row.record,
+                compared=id(row) not in unchecked,
             )
             for row in rows[:EXAMPLES]
         )

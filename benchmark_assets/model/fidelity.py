@@ -266,6 +266,7 @@ class FidelityRow(msgspec.Struct, frozen=True, kw_only=True):
             `trace_score` and `trace_reason`.
         executor: As the source first writes it.
         score, reason: The executor's own.
+        source, source_file: Where the trace is held: the source's name, and its file.
         file, sha256, record: The bytes that the trace came from.
         rules, rules_version: What it was compared by.
         checks: Every comparison that was made; empty where rows are read without them.
@@ -289,6 +290,8 @@ class FidelityRow(msgspec.Struct, frozen=True, kw_only=True):
     truth_tokens: int | None
     ledger_finish: str | None
     truth_finish: str | None
+    source: str
+    source_file: str
     file: str
     sha256: str
     record: str | None

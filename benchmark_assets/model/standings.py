@@ -168,15 +168,24 @@ class Hole(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """An executor of a trace whose ledger does not agree, as an example to look at."""
+    """An executor of a trace whose ledger does not agree, or was not compared.
+
+    Attributes:
+        source, source_file: Where the trace is held: the source's name, and its file.
+        file, record: Where the trace came from.
+        compared: Whether it diverges, rather than that nothing could be compared.
+    """
 
     date: str
     trace_id: str
     executor: str
     verdict: str
     reason: str | None
+    source: str
+    source_file: str
     file: str
     record: str | None = None
+    compared: bool = True
 
 
 class ModelFidelity(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,13 +194,16 @@ class ModelFidelity(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         outcome: FAIL if any trace fails, PASS if every one passes, PENDING if none was compared,
             else WARN.
-        score: Mean over the executors that were compared, 0 to 1; None if none was.
+        score: Mean over the executors that have a score, 0 to 1; None if none has. One of which
+            nothing is reported although it called a model scores 0.
         passed, warned, failed, pending: Traces by outcome; `waiting` are still to be compared.
         executors: Executors that could have been compared; `checked` of them were.
         truth_tokens: Tokens of all model calls; None if none is known. `checked_tokens`: of those
             whose executor was compared.
+        unreported: Traces of the model in which no framework reports anything.
         reason: Verdicts other than agreement, counted: `3 TokenMismatch, 1 NoLedger`.
-        divergences: The first few that made it fail or warn, the worst first.
+        divergences: The first few that do not agree, the worst first; `divergent` is how many
+            there are.
     """
 
     model: str
@@ -206,7 +218,9 @@ class ModelFidelity(msgspec.Struct, frozen=True, kw_only=True):
     checked: int = 0
     truth_tokens: int | None = None
     checked_tokens: int | None = None
+    unreported: int = 0
     reason: str | None = None
+    divergent: int = 0
     divergences: tuple[Divergence, ...] = ()
 
     @property

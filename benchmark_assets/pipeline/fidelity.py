@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from benchmark_assets.adapters.fidelity_months import (
@@ -62,11 +62,13 @@ class FidelityState:
         expected: (date, model) → key, as it should be.
         stored: (date, model) → key, as it is.
         ledgers: (date, model) → traces in which a framework reports on its executors.
+        without: Model → traces in which none does.
     """
 
     expected: dict[PartitionId, str]
     stored: dict[PartitionId, str]
     ledgers: dict[PartitionId, int]
+    without: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def stale(self) -> list[PartitionId]:
@@ -83,7 +85,9 @@ def read_fidelity_state(workspace: Workspace) -> FidelityState:
     """Read every footer: what there is, and by that what there should be."""
     expected: dict[PartitionId, str] = {}
     ledgers: dict[PartitionId, int] = {}
+    without: Counter[str] = Counter()
     for (date, model), footer in list_partitions(workspace.store).items():
+        without[model] += footer.traces - footer.ledgers
         key = fidelity_key(footer)
         if key is not None:
             expected[PartitionId(date, model)] = key
@@ -93,7 +97,7 @@ def read_fidelity_state(workspace: Workspace) -> FidelityState:
         for month in list_fidelity(workspace.store).values()
         for date, key in month.keys.items()
     }
-    return FidelityState(expected, dict(sorted(stored.items())), ledgers)
+    return FidelityState(expected, dict(sorted(stored.items())), ledgers, without)
 
 
 def drop_gone(workspace: Workspace) -> int:
@@ -163,7 +167,9 @@ def _compare(workspace: Workspace, date: str, model: str) -> Compared | None:
         tuple(
             row
             for item in read_snapshots(workspace.store, date, model)
-            for row in fidelity_rows(date, model, item.snapshot, RULES)
+            for row in fidelity_rows(
+                date, model, item.snapshot, RULES, source=item.source, source_file=item.file
+            )
         ),
     )
 
@@ -216,7 +222,7 @@ def fidelity_of_models(workspace: Workspace, state: FidelityState) -> tuple[Mode
             )
             if (key := PartitionId(row.date, model)) in state.expected and key not in stale
         )
-        fidelity = model_fidelity(model, rows, waiting[model])
+        fidelity = model_fidelity(model, rows, waiting[model], state.without.get(model, 0))
         if fidelity is not None:
             found.append(fidelity)
     return tuple(found)
@@ -227,4 +233,5 @@ def fidelity_keys_hash(state: FidelityState) -> str:
     return content_hash(
         canonical_json([[*key, version] for key, version in state.stored.items()]),
         canonical_json([[*key, state.ledgers[key]] for key in state.stale]),
+        canonical_json(dict(sorted(state.without.items()))),
     )

@@ -116,6 +116,8 @@ def print_standings(standings: Standings, console: Console, *, matrix: bool | No
                 "JSON output have it.",
                 style="dim",
             )
+    else:
+        _print_fidelity(standings, console)
     _print_footer(standings, console)
 
 
@@ -249,7 +251,7 @@ def _print_fidelity(standings: Standings, console: Console) -> None:
         return
     table = _table()
     table.add_column("Model", overflow="fold")
-    for head in ("Outcome", "Fidelity", "Traces", "Executors"):
+    for head in ("Outcome", "Fidelity", "Ledgers", "Compared"):
         table.add_column(head, justify="left" if head == "Outcome" else "right", no_wrap=True)
     table.add_column("Verdicts", overflow="fold")
     for item in standings.fidelity:
@@ -257,15 +259,15 @@ def _print_fidelity(standings: Standings, console: Console) -> None:
         table.add_row(
             Text(shorten(named(item.model), 2 * _NAME_COLUMNS[1])),
             Text(item.outcome),
-            *(Text(text) for text in (shown.score.text, shown.traces, shown.executors)),
+            *(Text(text) for text in (shown.score.text, shown.ledgers, shown.executors)),
             Text(printable(item.reason or "")),
         )
     _print_table(console, "Can tokens and costs be trusted?", table)
     print_prose(
         console,
-        "What a framework reports of its executors against what their model calls used; traces "
-        "and executors that were compared. FAIL withholds a model's tokens and costs, WARN and "
-        "PENDING mark them.",
+        "What a framework reports of its executors (its ledger) against what their model calls "
+        "used. Ledgers: traces that have one; compared: executors in them. FAIL withholds a "
+        "model's tokens and costs, WARN and PENDING mark them.",
         style="dim",
     )
     for item in standings.fidelity:

@@ -225,6 +225,8 @@ def _print_field(name: str, text: str | Text, console: Console) -> None:
 
 
 def _coverage(coverage: Coverage) -> str:
+    if not coverage.executors:
+        return "nothing to compare"
     executors = f"{format_count(coverage.checked)} of {plural(coverage.executors, 'executor')}"
     if coverage.truth_tokens is None:
         return f"{executors}; no tokens of model calls are known"

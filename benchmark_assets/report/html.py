@@ -119,8 +119,6 @@ def _body(standings: Standings, title: str) -> Markup:
     if standings.models:
         sections.append(("reliability", "Reliability", _reliability(standings)))
         sections.append(("cost", "Cost and speed", _usage(standings)))
-        if standings.fidelity:
-            sections.append(("fidelity", "Can the numbers be trusted?", _fidelity(standings)))
         if standings.groups:
             sections.append(("groups", "By group", _groups(standings)))
         if standings.contracts:
@@ -128,6 +126,8 @@ def _body(standings: Standings, title: str) -> Markup:
         failures = _failures(standings)
         if failures:
             sections.append(("failures", "What fails", failures))
+    if standings.fidelity:
+        sections.append(("fidelity", "Can the numbers be trusted?", _fidelity(standings)))
     sections.append(("missing", "What is missing", _missing(standings)))
     sections.append(
         ("method", "How each number was made", _definition_list(definitions(standings)))
@@ -280,16 +280,18 @@ def _usage(standings: Standings) -> Markup:
 def _fidelity(standings: Standings) -> Markup:
     heads = [
         column_head("Model", LOW_FIRST, class_="name", current=True),
-        column_head("Outcome", LOW_FIRST),
+        column_head("Outcome", LOW_FIRST, class_="text"),
         *(
             column_head(name, HIGH_FIRST)
             for name in ("Fidelity", "Agree", "In doubt", "Diverge", "Not compared")
         ),
         column_head("Executors compared", HIGH_FIRST),
         column_head("Tokens compared", HIGH_FIRST),
-        column_head("Verdicts", LOW_FIRST),
+        column_head("Traces with a ledger", HIGH_FIRST),
+        column_head("Verdicts", LOW_FIRST, class_="text"),
     ]
     rows = [_fidelity_row(item) for item in standings.fidelity]
+    divergent = sum(item.divergent for item in standings.fidelity)
     examples = [
         join(element("b", named(item.model)), ": ", divergence_line(divergence))
         for item in standings.fidelity
@@ -299,12 +301,16 @@ def _fidelity(standings: Standings) -> Markup:
         element(
             "p",
             "A framework that runs several agents reports, for each, what it used and how it "
-            "ended. Where that is not what the model calls used, a model’s tokens and costs are "
-            "withheld; where it could not be confirmed, they are marked.",
+            "ended: its ledger. Where that is not what the model calls used, one of the two is "
+            "wrong, and a model’s tokens and costs are withheld; where it could not be confirmed, "
+            "they are marked.",
             class_="lede",
         ),
         data_table("What frameworks report against what model calls used, in traces", heads, rows),
         bullet_list(examples) if examples else "",
+        element("p", f"Named are {format_count(len(examples))} of {format_count(divergent)}.")
+        if divergent > len(examples)
+        else "",
     )
 
 
@@ -312,14 +318,15 @@ def _fidelity_row(item: ModelFidelity) -> list[Markup]:
     shown = show_fidelity(item)
     return [
         row_head(item.model),
-        text_cell(item.outcome, class_="bad" if item.outcome == "FAIL" else "text"),
+        text_cell(item.outcome, class_="text bad" if item.outcome == "FAIL" else "text"),
         figure_cell(shown.score),
         count_cell(item.passed),
         count_cell(item.warned),
         count_cell(item.failed, alarming=True),
         count_cell(item.pending + item.waiting),
-        text_cell(shown.executors),
-        text_cell(shown.tokens),
+        text_cell(shown.executors, class_=None),
+        text_cell(shown.tokens, class_=None),
+        text_cell(shown.ledgers, class_=None),
         text_cell(printable(item.reason or "")),
     ]
 

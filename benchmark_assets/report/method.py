@@ -89,9 +89,9 @@ def definitions(standings: Standings) -> list[tuple[str, str]]:
             (
                 "For traces in which a framework reports on its executors: each executor’s tokens "
                 "and finish reasons against those of its model calls, by the strict rules; the "
-                "score is the mean over the executors that were compared. One divergence that "
-                "falsifies a figure is enough to withhold the model’s tokens and costs. Traces "
-                "without such reports are not looked at."
+                "score is the mean over the executors, in which one of whose calls nothing is "
+                "reported counts 0. One divergence that falsifies a figure is enough to withhold "
+                "the model’s tokens and costs. Traces without such reports are not looked at."
             ),
         ),
         (

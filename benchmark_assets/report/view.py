@@ -291,9 +291,13 @@ def judged(standings: Standings) -> str:
 
 
 class ShownFidelity(NamedTuple):
-    """What is said of one model's ledgers: its score, and what was compared, each of how many."""
+    """What is said of one model's ledgers: its score, and what was compared, each of how many.
+
+    `ledgers` is how many of the model's traces have one.
+    """
 
     score: Shown
+    ledgers: str
     traces: str
     executors: str
     tokens: str
@@ -314,6 +318,7 @@ def show_fidelity(fidelity: ModelFidelity) -> ShownFidelity:
     )
     return ShownFidelity(
         score,
+        f"{format_count(fidelity.traces)} of {format_count(fidelity.traces + fidelity.unreported)}",
         f"{format_count(compared)}/{format_count(fidelity.traces)}",
         f"{format_count(fidelity.checked)}/{format_count(fidelity.executors)}",
         tokens,
@@ -327,7 +332,8 @@ def divergence_line(item: Divergence, *, brief: bool = False) -> str:
         item: The executor.
         brief: Give only the first of several reasons.
     """
-    place = printable(f"{item.file}: {item.record}" if item.record else item.file)
+    held = "/".join(part for part in (item.source, item.source_file) if part)
+    place = printable(f"{held}: {item.record}" if item.record else held)
     reason = printable(item.reason or "")
     if brief:
         reason = reason.partition("; ")[0]

@@ -329,6 +329,8 @@ def reported() -> Standings:
                 truth_tokens=1000,
                 checked_tokens=875,
                 reason="30 TokenMismatch",
+                unreported=270,
+                divergent=30,
                 divergences=tuple(
                     Divergence(
                         date="2026-11-20",
@@ -336,6 +338,8 @@ def reported() -> Standings:
                         executor=name,
                         verdict="TokenMismatch",
                         reason=f"495 of 550 tokens not reported; {name}",
+                        source="s",
+                        source_file=name,
                         file=name,
                         record="line 7",
                     )

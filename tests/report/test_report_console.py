@@ -172,9 +172,10 @@ def test_what_ledgers_do_to_tokens_and_costs(scenario: Callable[[str], Standings
     assert "? fidelity 1.00: 4 NoTruth (cost, cost per resolved, tokens: partly)" in text
     trusted = table(text, "Can tokens and costs be trusted?")
     rows = {line.split()[0]: line.split()[1:] for line in trusted if len(line.split()) > 1}
-    assert rows["honest"] == ["PASS", "1.00", "42/42", "84/84"]
-    assert rows["liar"] == ["FAIL", "0.62", "1,230/1,230", "2,400/2,500", "30", "TokenMismatch"]
-    assert rows["partly"][:4] == ["WARN", "1.00", "4/6", "4/8"]
+    assert rows["honest"] == ["PASS", "1.00", "42", "of", "42", "84/84"]
+    assert rows["liar"][:5] == ["FAIL", "0.62", "1,230", "of", "1,500"]
+    assert rows["liar"][5:] == ["2,400/2,500", "30", "TokenMismatch"]
+    assert rows["partly"][:6] == ["WARN", "1.00", "6", "of", "6", "4/8"]
     assert "495 of 550 tokens not reported" in " ".join(text.split())
 
 

@@ -288,7 +288,8 @@ def test_what_ledgers_do_to_tokens_and_costs(scenario: Callable[[str], Standings
     trusted = next(t for t in page.tables if "Fidelity" in t[0])
     rows = {row[0]: row[1:] for row in trusted[1:]}
     assert rows["liar"][:6] == ["FAIL", "0.62", "1,200", "0", "30", "0"]
-    assert rows["liar"][6:] == ["2,400/2,500", "87.5%", "30 TokenMismatch"]
+    assert rows["liar"][6:] == ["2,400/2,500", "87.5%", "1,230 of 1,500", "30 TokenMismatch"]
+    assert "Named are 3 of 30." in text
     assert rows["partly"][5] == "2"
     assert text.count("495 of 550 tokens not reported") >= 3
     assert "liar (cost withheld: fidelity 0.62)" in text

@@ -14,7 +14,13 @@ from benchmark_assets.scoring.trace_fidelity import RULES_VERSION, RuleSet
 
 
 def fidelity_rows(
-    date: str, model: str, trace: TraceSnapshot, rules: RuleSet
+    date: str,
+    model: str,
+    trace: TraceSnapshot,
+    rules: RuleSet,
+    *,
+    source: str = "",
+    source_file: str | None = None,
 ) -> tuple[FidelityRow, ...]:
     """Compare a trace's ledger with its model calls; no rows if it has none.
 
@@ -26,6 +32,8 @@ def fidelity_rows(
         model: The partition's model.
         trace: The trace.
         rules: How both sides are compared.
+        source: Name of the source that holds the trace.
+        source_file: Its file; default: the one that the trace says it came from.
     """
     record = trace.workflow_record
     if record is None:
@@ -53,6 +61,8 @@ def fidelity_rows(
             truth_tokens=executor.truth_tokens,
             ledger_finish=executor.ledger_finish,
             truth_finish=executor.truth_finish,
+            source=source,
+            source_file=trace.origin.file if source_file is None else source_file,
             file=trace.origin.file,
             sha256=trace.origin.sha256,
             record=trace.origin.record,

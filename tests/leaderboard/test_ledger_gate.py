@@ -46,6 +46,8 @@ def row(trace: str, verdict: str, outcome: str, **fields: Any) -> FidelityRow:
         "truth_tokens": 100,
         "ledger_finish": None,
         "truth_finish": None,
+        "source": "s",
+        "source_file": "f",
         "file": "f",
         "sha256": "0" * 64,
         "record": None,
@@ -83,11 +85,13 @@ def test_traces_count_once_and_executors_each() -> None:
     assert (found.executors, found.checked) == (6, 4)
     assert (found.truth_tokens, found.checked_tokens) == (650, 600)
     assert found.reason == "1 NoLedger, 1 TokenMismatch, 1 FinishMismatch, 1 trace not compared (x)"
-    assert [item.verdict for item in found.divergences] == [
-        "TokenMismatch",
-        "NoLedger",
-        "FinishMismatch",
+    assert [(item.verdict, item.compared) for item in found.divergences] == [
+        ("TokenMismatch", True),
+        ("NoLedger", True),
+        ("FinishMismatch", True),
+        ("NoTruth", False),
     ]
+    assert found.divergent == 4
 
 
 @pytest.mark.parametrize(
