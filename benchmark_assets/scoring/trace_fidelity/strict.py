@@ -36,7 +36,7 @@ framework that reports no ending of any executor claims nothing of endings: then
 | Both | tokens and finish reasons diverge | 0 | critical |
 | NoLedger | model calls that used tokens or were cut, and nothing reported of them | 0 | critical |
 | NoTruth | no model call recorded, and not known that there was none | – | unchecked |
-| Unmeasured | the model calls have no usage to compare with | – | unchecked |
+| Unmeasured | the model calls have no usage to compare with, or not all of it | – | unchecked |
 | DerivedLedger | agrees, and is computed from what it is compared with | – | unchecked |
 | Error | the executor failed, and what is missing may be missing for that | – | unchecked |
 | NoModelCall | called no model, as far as all calls are recorded | – | inapplicable |
@@ -345,7 +345,7 @@ def _compare(sides: Sides, *, none_made: bool, endings: bool) -> _Comparison:
     measured = all(_used(turn.usage) or turn.error is not None for turn in compared.turns)
     return _Comparison(
         counts=counts,
-        measured=measured and not any(count.beyond for count in counts),
+        measured=measured and not counts[0].beyond,
         calls=_calls(compared) if compared.turns or none_made else None,
         pairs=pairs,
         endings=endings,
@@ -610,7 +610,7 @@ def _explain(verdict: str, sides: Sides, found: _Comparison) -> Iterator[Check]:
             calls,
             "more is reported than is known to be used, and what calls that failed or say only a "
             "part used is not known"
-            if any(count.beyond for count in found.counts)
+            if found.counts[0].beyond
             else "model calls have no usage, so nothing says whether the ledger is right",
         ),
         "DerivedLedger": (
