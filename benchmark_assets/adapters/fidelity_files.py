@@ -251,8 +251,9 @@ def usage_of(reader: Reader, parent: dict[str, Any], path: str) -> Usage | None:
     sent = reader.count(data, "promptTokens", place)
     received = reader.count(data, "completionTokens", place)
     total = reader.count(data, "totalTokens", place)
-    if total is None and (sent is not None or received is not None):
-        total = (sent or 0) + (received or 0)
+    if total is None and sent is not None and received is not None:
+        # Of one alone no total is made: what the call used is then known in part.
+        total = sent + received
     return Usage(
         input=sent,
         output=received,

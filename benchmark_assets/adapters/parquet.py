@@ -38,8 +38,16 @@ def read_footer(data: bytes | BinaryIO) -> dict[str, bytes]:
 
 
 def read_table(data: bytes, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
-    """Read a table back with the given schema's types."""
-    # Not `pq.read_table`: that loads pandas, which commands that only look do not need.
-    table = pq.ParquetFile(io.BytesIO(data)).read(columns=columns)
+    """Read a table back with the given schema's types.
+
+    Raises:
+        pa.ArrowException: If the bytes are damaged, wherever.
+    """
+    try:
+        # Not `pq.read_table`: that loads pandas, which commands that only look do not need.
+        table = pq.ParquetFile(io.BytesIO(data)).read(columns=columns)
+    except OSError as error:
+        # What Arrow says of damaged pages. Nothing is read from a disk here.
+        raise pa.ArrowInvalid(f"no readable Parquet file ({error})") from error
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
     return table.replace_schema_metadata(None).cast(wanted)

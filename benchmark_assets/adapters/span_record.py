@@ -18,6 +18,10 @@ nothing below it reports anything, it reports for them, and their calls are held
 where it says something else, it has an entry that nothing was recorded for, since then it may
 have called a model that is not instrumented. An agent recorded twice, a span inside the
 other, is the simplest such wrapper.
+
+*Nor is a total that takes others in a report of its own.* Of an agent that calls models and runs
+agents below it, some frameworks report the sum of both. Where what it reports is exactly what its
+own calls used and what is below it, its entry is what is left when that is taken out.
 """
 
 from __future__ import annotations
@@ -349,16 +353,16 @@ class _Below:
     """What is below an agent, itself included once it is settled; None is unknown."""
 
     says: bool = False
-    reported: int | None = None
-    used: int | None = None
+    reported: Usage | None = None
+    used: Usage | None = None
     reported_calls: int | None = None
     made_calls: int = 0
 
     def add(self, other: _Below) -> None:
         """Add what is below, and in, an agent directly below."""
         self.says = self.says or other.says
-        self.reported = _sum(self.reported, other.reported)
-        self.used = _sum(self.used, other.used)
+        self.reported = _plus(self.reported, other.reported)
+        self.used = _plus(self.used, other.used)
         self.reported_calls = _sum(self.reported_calls, other.reported_calls)
         self.made_calls += other.made_calls
 
@@ -368,17 +372,19 @@ class _Reports:
 
     Attributes:
         speaker: Agent → the agent around it that reports for it.
+        own: Agent whose report takes in those below it → what is left of it.
     """
 
     def __init__(self, tree: _Tree, calls: Iterable[_Call]) -> None:
         self._tree = tree
         self._agents = [i for i in tree.inward if tree.nodes[i].kind == "agent"]
-        self._own: dict[int, list[_Call]] = {}
+        self._calls: dict[int, list[_Call]] = {}
         for call in calls:
             if call.agent is not None:
-                self._own.setdefault(call.agent, []).append(call)
+                self._calls.setdefault(call.agent, []).append(call)
         self._silent: set[int] = set()
         self._speaking: set[int] = set()
+        self.own: dict[int, SpanNode] = {}
         self._settle()
         self.speaker: dict[int, int] = {}
         for index in self._agents:
@@ -397,35 +403,73 @@ class _Reports:
         for index, node in enumerate(tree.nodes):
             if node.kind == "agent":
                 if index not in self._silent and index not in self.speaker:
-                    yield _entry(tree, index)
+                    yield _entry(tree, index, self.own.get(index, node))
             elif node.kind == "executor" and (
                 _says(node) or (node.error is not None and index not in ran)
             ):
-                yield _entry(tree, index)
+                yield _entry(tree, index, node)
 
     def _settle(self) -> None:
         """Decide innermost first, so that all below an agent is settled before it is."""
         below: dict[int, _Below] = {}
         for index in reversed(self._agents):
-            node, own = self._tree.nodes[index], self._own.get(index, [])
+            node = self._tree.nodes[index]
+            made = _made(self._calls.get(index, []))
             found = below.pop(index, None)
             result = found or _Below()
-            total = _total(node.usage)
-            if found is not None and not own and _says(node):
-                if not found.says and (total is not None or node.calls is not None):
-                    self._speaking.add(index)
-                elif _repeats(total, node.calls, found):
-                    self._silent.add(index)
+            if found is not None and _says(node):
+                node = self._without_others(index, node, made, found)
             if index not in self._silent:
                 result.says = result.says or _says(node)
-                result.reported = _sum(result.reported, total)
+                result.reported = _plus(result.reported, _known(node.usage))
                 result.reported_calls = _sum(result.reported_calls, node.calls)
-            for call in own:
-                result.used = _sum(result.used, _total(call.node.usage))
-                result.made_calls += 1
+            result.used = _plus(result.used, made.used)
+            result.made_calls += made.made_calls
             around = self._tree.agents[index]
             if around is not None:
                 below.setdefault(around, _Below()).add(result)
+
+    def _without_others(self, index: int, node: SpanNode, made: _Below, found: _Below) -> SpanNode:
+        """Settle how an agent's report relates to those below it; what is its own of it."""
+        total = _total(node.usage)
+        if made.made_calls:
+            own = _own_part(node, made, found)
+            if own is not None and found.says:
+                self.own[index] = node = own
+            elif own is not None:
+                self._speaking.add(index)
+        elif not found.says and (total is not None or node.calls is not None):
+            self._speaking.add(index)
+        elif _repeats(total, node.calls, found):
+            self._silent.add(index)
+        return node
+
+
+def _made(calls: Sequence[_Call]) -> _Below:
+    """What an agent's own calls used."""
+    made = _Below(made_calls=len(calls))
+    for call in calls:
+        made.used = _plus(made.used, _known(call.node.usage))
+    return made
+
+
+def _own_part(node: SpanNode, made: _Below, found: _Below) -> SpanNode | None:
+    """What is left of an agent's report without what is below it.
+
+    None if it is not exactly the sum of its own calls and of what is below: a report that merely
+    exceeds its calls is too much.
+    """
+    total, used = _total(node.usage), _total(made.used)
+    if node.usage is None or total is None or not used:
+        return None
+    for others in (found.reported, found.used):
+        taken = _total(others)
+        if others is not None and taken and total == used + taken:
+            calls = node.calls
+            if calls is not None and calls == made.made_calls + found.made_calls:
+                calls = made.made_calls
+            return msgspec.structs.replace(node, usage=_minus(node.usage, others), calls=calls)
+    return None
 
 
 def _repeats(total: int | None, calls: int | None, below: _Below) -> bool:
@@ -433,12 +477,11 @@ def _repeats(total: int | None, calls: int | None, below: _Below) -> bool:
 
     A finish reason is none of a call of its own, so it says nothing else either.
     """
-    same_total = total is None or total in (below.reported, below.used)
+    same_total = total is None or total in (_total(below.reported), _total(below.used))
     return same_total and (calls is None or calls in (below.reported_calls, below.made_calls))
 
 
-def _entry(tree: _Tree, index: int) -> LedgerEntry:
-    node = tree.nodes[index]
+def _entry(tree: _Tree, index: int, node: SpanNode) -> LedgerEntry:
     return LedgerEntry(
         executor=tree.names[index],
         invocation=node.id,
@@ -513,6 +556,26 @@ def _total(usage: Usage | None) -> int | None:
     if usage is None:
         return None
     return usage.total if usage.total is not None else _sum(usage.input, usage.output)
+
+
+def _plus(one: Usage | None, other: Usage | None) -> Usage | None:
+    """The sum of two usages; of its parts those that both know."""
+    if one is None or other is None:
+        return other if one is None else one
+    parts = {
+        name: None if None in (pair := (getattr(one, name), getattr(other, name))) else sum(pair)
+        for name in ("input", "output", "cached", "reasoning")
+    }
+    return Usage(total=_sum(_total(one), _total(other)), **parts)
+
+
+def _minus(whole: Usage, part: Usage) -> Usage:
+    """What is left of a usage; of its parts those that both know and that are no less."""
+    left: dict[str, int | None] = {}
+    for name in ("input", "output", "cached", "reasoning"):
+        count, taken = getattr(whole, name), getattr(part, name)
+        left[name] = None if None in (count, taken) or taken > count else count - taken
+    return Usage(total=(_total(whole) or 0) - (_total(part) or 0), **left)
 
 
 def _measured(node: SpanNode) -> bool:

@@ -193,15 +193,22 @@ def _follow_up(
             [file.contract.id for file in loaded.contracts],
         )
         covered = partitions.Span(days.first, max(days.last, _today()))
-        runs = (
-            contract_runs([contract.id for contract in changed], known)
-            or [*cell_runs(cells, known), *fidelity_runs(ledgers, known, covered)]
-            or publication_runs(workspace)
-        )
+        runs = contract_runs([contract.id for contract in changed], known) or [
+            *cell_runs(cells, known),
+            *fidelity_runs(ledgers, known, covered),
+        ]
+        state = repr((sorted(c.content_hash for c in changed), sorted(cells.items()), ledgers))
+        state += wanted_inputs(workspace)
+        if runs and not _asked(context, runs, state):
+            return _result(context, runs, state, keys, known)
+        # What stays stale for being damaged is published as that, and holds up nothing else.
+        publication = publication_runs(workspace)
+        if publication:
+            # Asking for it must not make the runs before it look new: those wait their turn.
+            return _result(context, publication, state, keys, known, behind=runs)
         if not runs:
             return dg.SkipReason("Everything is up to date.")
-        state = repr((sorted(c.content_hash for c in changed), sorted(cells.items()), ledgers))
-        return _result(context, runs, state + wanted_inputs(workspace), keys, known)
+        return _result(context, runs, state, keys, known)
 
     return follow_up
 
@@ -217,11 +224,40 @@ def _keys(instance: dg.DagsterInstance) -> Keys:
 
 
 class _Requested(msgspec.Struct, frozen=True):
-    """A sensor's cursor: the stale state it last asked runs for, when, and how often."""
+    """A sensor's cursor: the stale state it last asked runs for, when, and how often.
+
+    `behind` is the same of runs that it had asked for before, and that did not mend it.
+    """
 
     state: str
     at: float
     tries: int
+    behind: "_Requested | None" = None
+
+    @property
+    def wait(self) -> int:
+        """Seconds before the same is asked for again."""
+        return int(RETRY_SECONDS * 2 ** (self.tries - 1))
+
+
+def _digest(runs: Sequence[PlannedRun], state: str) -> str:
+    return content_hash(state, repr([(run.assets, run.tags()) for run in runs]))
+
+
+def _before(
+    context: dg.SensorEvaluationContext, runs: Sequence[PlannedRun], state: str
+) -> _Requested | None:
+    """What the cursor says of these runs for this state."""
+    last = msgspec.json.decode(context.cursor, type=_Requested) if context.cursor else None
+    digest = _digest(runs, state)
+    found = (last, None if last is None else last.behind)
+    return next((item for item in found if item is not None and item.state == digest), None)
+
+
+def _asked(context: dg.SensorEvaluationContext, runs: Sequence[PlannedRun], state: str) -> bool:
+    """Whether these runs were asked for, to no avail, and it is too early to try again."""
+    last = _before(context, runs, state)
+    return last is not None and time.time() < last.at + last.wait
 
 
 def _result(
@@ -230,6 +266,7 @@ def _result(
     state: str,
     before: Keys,
     after: Keys,
+    behind: Sequence[PlannedRun] = (),
 ) -> dg.SensorResult | dg.SkipReason:
     """Request runs, but not again and again for a state that they did not mend.
 
@@ -244,21 +281,20 @@ def _result(
     if not runs:
         return dg.SensorResult(dynamic_partitions_requests=additions)
     now, tries = time.time(), 1
-    digest = content_hash(state, repr([(run.assets, run.tags()) for run in runs]))
-    if context.cursor:
-        last = msgspec.json.decode(context.cursor, type=_Requested)
-        if last.state == digest:
-            wait = RETRY_SECONDS * 2 ** (last.tries - 1)
-            if now < last.at + wait:
-                return dg.SkipReason(
-                    f"Requested {last.tries} times already and still stale: look at the runs that "
-                    f"failed. It is tried again after {wait // 60} minutes."
-                )
-            tries = last.tries + 1
+    last = _before(context, runs, state)
+    if last is not None:
+        if now < last.at + last.wait:
+            return dg.SkipReason(
+                f"Requested {last.tries} times already and still stale: look at the runs that "
+                f"failed. It is tried again after {last.wait // 60} minutes."
+            )
+        tries = last.tries + 1
+    kept = _before(context, behind, state) if behind else None
+    requested = _Requested(_digest(runs, state), now, tries, kept)
     return dg.SensorResult(
         run_requests=[dg.RunRequest(job_name=JOBS[run.assets], tags=run.tags()) for run in runs],
         dynamic_partitions_requests=additions,
-        cursor=msgspec.json.encode(_Requested(digest, now, tries)).decode(),
+        cursor=msgspec.json.encode(requested).decode(),
     )
 
 

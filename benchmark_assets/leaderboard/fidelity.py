@@ -109,7 +109,7 @@ class _Tally:
         used = row.truth_tokens
         if used is not None:
             self.truth_tokens = used + (self.truth_tokens or 0)
-        if row.severity == "inapplicable":
+        if row.severity == "inapplicable" or not row.executor:
             return
         self.executors += 1
         # Of whom nothing was reported, nothing was compared.

@@ -264,7 +264,8 @@ class FidelityRow(msgspec.Struct, frozen=True, kw_only=True):
         date: The trace's day (`YYYY-MM-DD`, UTC).
         trace_outcome: What the whole trace came to; repeated for each of its executors, as are
             `trace_score` and `trace_reason`.
-        executor: As the source first writes it.
+        executor: As the source first writes it; empty in the one row of a trace whose record names
+            no executor.
         score, reason: The executor's own.
         source, source_file: Where the trace is held: the source's name, and its file.
         file, sha256, record: The bytes that the trace came from.

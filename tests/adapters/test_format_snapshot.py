@@ -259,3 +259,79 @@ def test_a_misspelt_key_is_an_error_row_that_says_which(odd: dict[str, Any], sai
 def test_a_writers_own_keys_are_ignored(own: dict[str, Any]) -> None:
     (found,) = parse({"trace_id": "t", "prompt": "p", **own})
     assert found.problem is None
+
+
+# Both sides of a workflow.
+
+SIDES: dict[str, Any] = {
+    "ledger": [{"executor": "a", "usage": {"input": 90, "output": 10, "total": 100}, "calls": 1}],
+    "turns": [{"executor": "a", "usage": {"input": 90, "output": 10, "total": 100}}],
+}
+
+
+def with_sides(*place: str | int, value: Any) -> dict[str, Any]:
+    """A record whose workflow has another value at a place."""
+    sides = json.loads(json.dumps(SIDES))
+    inner = sides
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    return record("a", workflow_record=sides)
+
+
+@pytest.mark.parametrize("side", ["ledger", "turns"])
+@pytest.mark.parametrize("name", ["input", "output", "total", "cached", "reasoning"])
+@pytest.mark.parametrize("count", [-1, 2**53 + 1, 2**63, 2**64, 10**30, "90", True, [], {}])
+def test_counts_of_a_workflow_that_measure_nothing_are_an_error_row(
+    side: str, name: str, count: Any
+) -> None:
+    bad, good = parse([with_sides(side, 0, "usage", name, value=count), record("b")])
+    assert good.problem is None
+    assert bad.workflow_record is None
+    assert f"workflow_record.{side}[0].usage.{name}" in (bad.problem or "")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("ledger", 0, "calls"), -1),
+        (("ledger", 0, "calls"), 2**63),
+        (("ledger", 0, "executor"), ""),
+        (("turns", 0, "executor"), ""),
+    ],
+)
+def test_entries_of_nobody_and_impossible_calls_are_an_error_row(
+    place: tuple[str | int, ...], value: Any
+) -> None:
+    (found,) = parse(with_sides(*place, value=value))
+    assert found.workflow_record is None
+    assert f"workflow_record.{place[0]}[0].{place[2]}" in (found.problem or "")
+
+
+@pytest.mark.parametrize("side", ["ledger", "turns"])
+@pytest.mark.parametrize("name", ["input", "output", "total", "cached", "reasoning"])
+def test_a_count_of_a_workflow_may_be_written_as_a_float(side: str, name: str) -> None:
+    (found,) = parse(with_sides(side, 0, "usage", name, value=7.0))
+    assert found.problem is None
+    assert found.workflow_record is not None
+    assert getattr(getattr(found.workflow_record, side)[0].usage, name) == 7
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"ledgr": []}, "workflow_record.ledgr is not a known key; did you mean 'ledger'?"),
+        ({"ledger": [{"executor": "a", "usgae": {}}]}, "ledger[0].usgae"),
+        ({"ledger": [{"executor": "a", "stop_reason": "stop"}]}, "'finish_reason'"),
+        ({"turns": [{"executor": "a", "finishReason": "stop"}]}, "'finish_reason'"),
+        ({"turns": [{"executor": "a", "usage": {"total_tokens": 5}}]}, "usage.total_tokens"),
+        ({"turns": [{"executor": "a", "usage": {"prompt_tokens": 5}}]}, "'input'"),
+        ({"turns": [{"executor": "a", "usage": {"completionTokens": 5}}]}, "'output'"),
+    ],
+)
+def test_a_misspelt_key_of_a_workflow_is_not_taken_for_silence(
+    value: dict[str, Any], said: str
+) -> None:
+    (found,) = parse(record("a", workflow_record=value))
+    assert found.workflow_record is None
+    assert said in (found.problem or "")

@@ -301,7 +301,38 @@ def test_a_wrapper_that_says_something_else_is_unchecked() -> None:
 
 
 def test_an_agent_with_calls_of_its_own_is_no_wrapper() -> None:
-    assert verdicts(*crew(310, 100, 200), model("own", "w", 10))["crew"] == "OverReport"
+    assert verdicts(*crew(320, 100, 200), model("own", "w", 10))["crew"] == "OverReport"
+    assert verdicts(*crew(300, 100, 200), model("own", "w", 10))["crew"] == "OverReport"
+
+
+def test_a_total_that_takes_in_the_agents_below_is_no_over_report() -> None:
+    nodes = [*crew(310, 100, 200), model("own", "w", 10)]
+    assert verdicts(*nodes) == {"crew": "Agree", "a": "Agree", "b": "Agree"}
+    assert entries(record(*nodes)) == [("crew", "w", 10), ("a", "a", 100), ("b", "b", 200)]
+    # Of the one that is wrong below it, it takes in what was reported, or what was used.
+    for total in (310, 260):
+        nodes = [*crew(total, 50, 200), model("own", "w", 10)]
+        assert verdicts(*nodes) == {"crew": "Agree", "a": "TokenMismatch", "b": "Agree"}
+    counted = [*crew(310, 100, 200, calls=3), model("own", "w", 10)]
+    assert verdicts(*counted)["crew"] == "Agree"
+
+
+def test_totals_take_in_agents_at_every_depth() -> None:
+    nodes = [agent("r", "root", None, 317), model("top", "r", 7), *crew(310, 100, 200)]
+    nodes[2] = agent("w", "crew", "r", 310)
+    nodes.append(model("own", "w", 10))
+    assert set(verdicts(*nodes).values()) == {"Agree"}
+    assert entries(record(*nodes))[:2] == [("root", "r", 7), ("crew", "w", 10)]
+
+
+def test_a_total_that_takes_in_silent_agents_reports_for_them() -> None:
+    nodes = [*crew(310, None, None), model("own", "w", 10)]
+    assert verdicts(*nodes) == {"crew": "Agree"}
+    assert sorted(turns(record(*nodes))) == [
+        ("crew", "w", 10),
+        ("crew", "w", 100),
+        ("crew", "w", 200),
+    ]
 
 
 @pytest.mark.parametrize(("outer", "inner"), [(30, None), (None, 30), (30, 30)])

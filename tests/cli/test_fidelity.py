@@ -394,7 +394,7 @@ def test_a_run_is_kept_once(tmp_path: Path) -> None:
             "preset": "audit-grade",
             "subject": "travel",
             "rules": "specified",
-            "version": "2",
+            "version": "3",
             "outcome": "WARN",
             "score": 1.0,
             "coverage": 0.5,

@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
+from benchmark_assets.adapters.editions import read_current, read_standings
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.defs.automation import JOBS
 from benchmark_assets.defs.build import build_definitions
@@ -390,3 +391,57 @@ def test_gates_hold_up_nothing_and_show_on_their_partition_only(tmp_path: Path) 
         assert len(gates(opened)) == 2
     again = bench("run", cwd=tmp_path)
     assert (again.code, "Nothing was stale" in again.err) == (9, True)
+
+
+def test_a_day_that_cannot_be_compared_is_asked_for_once_and_holds_up_no_publication(
+    tmp_path: Path,
+) -> None:
+    run = {"model": "m", "workflow": "trip", "tool_calls": [{"name": "book", "status": "ok"}]}
+    side = [{"executor": "a", "usage": {"total": 100}}]
+    for day in ("27", "28"):
+        trace = {
+            **run,
+            "trace_id": day,
+            "started_at": f"2026-11-{day}T10:00:00Z",
+            "workflow_record": {"ledger": side, "turns": side},
+        }
+        (tmp_path / f"{day}.jsonl").write_text(json.dumps(trace) + "\n")
+    (tmp_path / "trip.yaml").write_text(
+        'id: trip\nworkflow: trip\ncontract_version: "1"\ntools: {required: [book]}\n'
+    )
+    (tmp_path / "benchmark.yaml").write_text(
+        "sources: [{name: s, path: '*.jsonl'}]\ncontracts: [trip.yaml]\n"
+    )
+    assert bench("run", cwd=tmp_path).code == 0
+    project = load_project(tmp_path / "benchmark.yaml", env={})
+    store = Path(project.store)
+    (damaged,) = store.glob("snapshots/*27/*.parquet")
+    data = damaged.read_bytes()
+    # Its pages, not its footer: what is to be compared is known, and cannot be.
+    damaged.write_bytes(data[:40] + bytes(byte ^ 0x5A for byte in data[40:900]) + data[900:])
+    (month,) = store.glob("fidelity/*/*.parquet")
+    month.unlink()
+    definitions = build_definitions(Bench(Workspace(project)))
+    sensor = definitions.resolve_sensor_def("follow_up")
+    requested: list[str] = []
+    cursor = None
+    with open_instance(project, own_store=True) as opened:
+        for _ in range(6):
+            context = dg.build_sensor_context(
+                instance=opened, definitions=definitions, cursor=cursor
+            )
+            data_of_tick = sensor.evaluate_tick(context)
+            cursor = data_of_tick.cursor or cursor
+            for request in data_of_tick.run_requests or ():
+                requested.append(str(request.job_name))
+                tags = {k: v for k, v in request.tags.items() if "partition_range" in k}
+                job = definitions.resolve_job_def(str(request.job_name))
+                assert job.execute_in_process(instance=opened, tags=tags).success
+    # Both days, then once more the one that is still stale.
+    assert requested == ["compare_ledgers", "compare_ledgers", "publish"]
+    current = read_current(Workspace(project).store)
+    assert current is not None
+    standings = read_standings(Workspace(project).store, current.edition)
+    assert standings is not None
+    (judged,) = standings.fidelity
+    assert (judged.outcome, judged.passed, judged.waiting) == ("WARN", 1, 1)

@@ -330,3 +330,52 @@ def test_the_edition_names_what_was_compared(tmp_path: Path) -> None:
     ingest(opened, DAY, A, PARTLY)
     compare_all(opened)
     assert published(opened).edition != first
+
+
+@pytest.mark.parametrize("lost", [WorkflowRecord(problem="half of it is lost"), WorkflowRecord()])
+def test_a_record_that_names_no_executor_is_not_lost_among_those_that_pass(
+    tmp_path: Path, lost: WorkflowRecord
+) -> None:
+    opened = workspace(tmp_path)
+    ingest(opened, DAY, A, RIGHT, lost)
+    ingest(opened, DAY, B, lost)
+    compare_all(opened)
+    standings = published(opened)
+    partly, tokens = of_model(standings, A)
+    assert partly is not None
+    assert (partly.outcome, partly.passed, partly.pending) == ("WARN", 1, 1)
+    assert (partly.executors, partly.checked) == (2, 2)
+    assert tokens.doubt is not None
+    none, _ = of_model(standings, B)
+    assert none is not None
+    assert (none.outcome, none.pending, none.executors) == ("PENDING", 1, 0)
+    assert lost.problem is None or lost.problem in (none.reason or "")
+
+
+@pytest.mark.parametrize("start", [40, 400])
+def test_damaged_pages_of_a_day_hold_up_no_other(tmp_path: Path, start: int) -> None:
+    opened = workspace(tmp_path)
+    ingest(opened, DAY, A, RIGHT)
+    ingest(opened, NEXT, A, RIGHT)
+    path = opened.store.root / snapshot_path(NEXT, A)
+    data = path.read_bytes()
+    # Bytes in the middle: the footer, which says that there is a ledger, is whole.
+    path.write_bytes(data[:start] + bytes(byte ^ 0x5A for byte in data[start:900]) + data[900:])
+    found = check_ledgers(opened, read_fidelity_state(opened).expected)
+    assert list(found.problems) == [PartitionId(NEXT, A)]
+    assert str(path) in str(found.problems[PartitionId(NEXT, A)])
+    assert found.partitions[PartitionId(DAY, A)].fidelity is not None
+
+
+def test_counts_that_can_be_stored_and_no_sum_of_them(tmp_path: Path) -> None:
+    opened = workspace(tmp_path)
+    most = WorkflowRecord(
+        ledger=tuple(LedgerEntry(executor="a", usage=Usage(total=2**53)) for _ in range(2000)),
+        turns=(ModelTurn(executor="a", usage=Usage(total=2**53)),),
+    )
+    ingest(opened, DAY, A, RIGHT, most)
+    compare_all(opened)
+    judged, _ = of_model(published(opened), A)
+    assert judged is not None
+    assert (judged.outcome, judged.passed, judged.pending) == ("WARN", 1, 1)
+    assert "add up to more than" in (judged.reason or "")

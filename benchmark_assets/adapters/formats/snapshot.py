@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any
 
@@ -22,6 +22,7 @@ from benchmark_assets.adapters.formats.base import (
     parse_time,
     text_or_none,
 )
+from benchmark_assets.model.fidelity import LedgerEntry, ModelTurn, Usage, WorkflowRecord
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.trace import (
     ErrorSpan,
@@ -130,9 +131,31 @@ _PARTS: dict[str, type[msgspec.Struct]] = {
     "skills": SkillLoad,
     "files": FileEvent,
     "error_spans": ErrorSpan,
+    "workflow_record": WorkflowRecord,
+    "ledger": LedgerEntry,
+    "turns": ModelTurn,
+    "usage": Usage,
 }
-_CALLED = {"tool": "name", "args": "arguments", "input": "arguments", "output": "result"}
-"""What others call the keys of a tool call."""
+_ENDED = {"stop_reason": "finish_reason"}
+_CALLED: dict[type[msgspec.Struct], dict[str, str]] = {
+    ToolCall: {"tool": "name", "args": "arguments", "input": "arguments", "output": "result"},
+    LedgerEntry: _ENDED,
+    ModelTurn: _ENDED,
+    Usage: {
+        "prompt": "input",
+        "completion": "output",
+        "promptTokens": "input",
+        "prompt_tokens": "input",
+        "completionTokens": "output",
+        "completion_tokens": "output",
+        **{
+            f"{name}{end}": name
+            for name in Usage.__struct_fields__
+            for end in ("Tokens", "_tokens")
+        },
+    },
+}
+"""What others call the keys of a part."""
 
 
 def _misspelt(value: Any, part: type[msgspec.Struct] = TraceSnapshot, at: str = "") -> list[str]:
@@ -156,7 +179,7 @@ def _misspelt(value: Any, part: type[msgspec.Struct] = TraceSnapshot, at: str = 
                 found += _misspelt(one, inner, where)
             continue
         near = difflib.get_close_matches(key, absent, n=1, cutoff=0.8)
-        meant = _CALLED.get(key) if part is ToolCall else None
+        meant = _CALLED.get(part, {}).get(key)
         meant = meant if meant in absent else near[0] if near else None
         if meant is not None:
             found.append(f"{at}{key} is not a known key; did you mean '{meant}'?")
@@ -164,7 +187,9 @@ def _misspelt(value: Any, part: type[msgspec.Struct] = TraceSnapshot, at: str = 
 
 
 _TIMES = frozenset({"started_at", "ended_at", "at"})
-_WHOLE = frozenset({"duration_ms", *Tokens.__struct_fields__})
+_WHOLE = frozenset(
+    {"duration_ms", "calls", *Tokens.__struct_fields__, *Usage.__struct_fields__},
+)
 
 
 def _as_meant(value: Any, key: str = "") -> Any:
@@ -218,9 +243,34 @@ def _check_range(snapshot: TraceSnapshot) -> None:
     for name, tokens in spent:
         for bucket, count in zip(tokens.__struct_fields__, tokens.buckets(), strict=True):
             numbers.append((f"{name}.{bucket}", count, LARGEST))
+    numbers += _record_numbers(snapshot.workflow_record)
     for name, value, most in numbers:
         if value is not None and not 0 <= value <= most:
             raise msgspec.ValidationError(f"Expected a number from 0 to {most} - at `$.{name}`")
+
+
+def _record_numbers(record: WorkflowRecord | None) -> Iterator[tuple[str, float | None, int]]:
+    """Each number of both sides of a workflow, with its place and the most that it may be.
+
+    Raises:
+        msgspec.ValidationError: An executor has no name, so that nobody could tell whose it is.
+    """
+    if record is None:
+        return
+    sides: tuple[tuple[str, Sequence[LedgerEntry | ModelTurn]], ...] = (
+        ("ledger", record.ledger),
+        ("turns", record.turns),
+    )
+    for side, items in sides:
+        for index, item in enumerate(items):
+            at = f"workflow_record.{side}[{index}]"
+            if not item.executor:
+                text = f"Expected a text that is not empty - at `$.{at}.executor`"
+                raise msgspec.ValidationError(text)
+            if isinstance(item, LedgerEntry):
+                yield f"{at}.calls", item.calls, LARGEST
+            for name in Usage.__struct_fields__ if item.usage is not None else ():
+                yield f"{at}.usage.{name}", getattr(item.usage, name), LARGEST
 
 
 FORMAT = SnapshotFormat()

@@ -16,7 +16,7 @@ import msgspec
 from benchmark_assets.model.fidelity import PRESETS, Preset, WorkflowFidelity, WorkflowRecord
 from benchmark_assets.scoring.trace_fidelity import agent_trace, specified, strict
 
-RULES_VERSION = "2"
+RULES_VERSION = "3"
 """Raised whenever the same two sides could get another result."""
 
 

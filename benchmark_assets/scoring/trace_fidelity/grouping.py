@@ -22,6 +22,10 @@ REPORTED_PERCENT = 2
 """Tokens may fall short of the truth by so much, in percent of the truth."""
 
 
+MOST_TOKENS = 2**53
+"""More than that no run can have used: counts that add up to more count nothing."""
+
+
 class Sides(msgspec.Struct):
     """All that was recorded of one executor, in the order of the record.
 
@@ -43,6 +47,30 @@ def same_name(executor: str) -> str:
     if executor.isascii():
         return executor.upper()
     return "".join(char.upper() if len(char.upper()) == 1 else char for char in executor)
+
+
+def plausible(record: WorkflowRecord) -> WorkflowRecord:
+    """The record; without its token counts, and with a problem, if they cannot be true.
+
+    Each may be possible and their sum beyond what can be stored or added up exactly.
+    """
+    for side, items in (("ledger", record.ledger), ("model calls", record.turns)):
+        if sum(_largest(item.usage) for item in items) > MOST_TOKENS:
+            text = f"the token counts of the {side} add up to more than {MOST_TOKENS:,}"
+            return msgspec.structs.replace(
+                record,
+                ledger=tuple(msgspec.structs.replace(item, usage=None) for item in record.ledger),
+                turns=tuple(msgspec.structs.replace(item, usage=None) for item in record.turns),
+                problem=record.problem or text,
+            )
+    return record
+
+
+def _largest(usage: Usage | None) -> int:
+    if usage is None:
+        return 0
+    parts = (usage.input, usage.output, usage.total, usage.cached, usage.reasoning)
+    return sum(count for count in parts if count is not None)
 
 
 def by_executor(record: WorkflowRecord) -> dict[str, Sides]:

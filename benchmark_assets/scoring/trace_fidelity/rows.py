@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from benchmark_assets.model.fidelity import FidelityRow
+from benchmark_assets.model.fidelity import ExecutorFidelity, FidelityRow
 from benchmark_assets.model.trace import TraceSnapshot
+from benchmark_assets.model.verdict import Check
 from benchmark_assets.scoring.trace_fidelity import RULES_VERSION, RuleSet
 
 
@@ -22,7 +23,10 @@ def fidelity_rows(
     source: str = "",
     source_file: str | None = None,
 ) -> tuple[FidelityRow, ...]:
-    """Compare a trace's ledger with its model calls; no rows if it has none.
+    """Compare a trace's ledger with its model calls; no rows if neither was recorded.
+
+    A record that names no executor has one row all the same, whose `executor` is empty: a run
+    of which nothing can be compared is PENDING, and must not be lost among those that pass.
 
     A trace that cannot be judged is PENDING, whatever its ledger says: what is missing of it may
     be what would have agreed.
@@ -70,5 +74,13 @@ def fidelity_rows(
             rules_version=RULES_VERSION,
             checks=executor.checks,
         )
-        for executor in result.executors
+        for executor in result.executors or (_nobody(result.reason),)
+    )
+
+
+def _nobody(reason: str | None) -> ExecutorFidelity:
+    """Stands for the executors of a record that names none."""
+    checks = (Check(name="comparable", outcome="skipped", reason=reason),)
+    return ExecutorFidelity(
+        executor_id="", verdict="NoTruth", severity="unchecked", score=None, checks=checks
     )

@@ -51,6 +51,7 @@ from benchmark_assets.scoring.trace_fidelity.grouping import (
     finish,
     last,
     percent,
+    plausible,
     same_name,
     tokens,
     total_tokens,
@@ -78,6 +79,7 @@ _VERDICT = {
 
 def reconcile(record: WorkflowRecord) -> WorkflowFidelity:
     """Compare both sides of a workflow by the specified rules."""
+    record = plausible(record)
     spelling = _last_spellings(record)
     found = by_executor(record)
     judged = [_judge(sides, spelling) for sides in found.values() if sides.entries]

@@ -11,9 +11,10 @@ one divergence among so many executors that the mean passes.
 **Tokens.** Total, input, output, cached and reasoning are each compared where both sides know
 them. A count diverges if it is off by strictly more than 2 % of the truth *and* by more than
 2 tokens, either way: the percentage is that of the specified rules, the floor keeps rounding in
-very short calls from being a divergence. A turn of unknown usage makes the truth a lower bound:
-falling short of it is certain, exceeding it is not, and is then not held against the ledger.
-Zeros throughout are no measurement, since any call takes tokens in: clients that stream
+very short calls from being a divergence. A turn that failed, or whose usage is unknown or known
+in part, makes the truth a lower bound: falling short of it is certain, exceeding it is not. It is
+then not held against the ledger, and is no agreement either. Likewise a part that some entries of
+the ledger do not report is not known to fall short. Zeros throughout are no measurement, since any call takes tokens in: clients that stream
 without asking for usage report them. Nor is a turn that counts all its tokens as input split
 into input and output; only its total is compared.
 
@@ -35,7 +36,7 @@ framework that reports no ending of any executor claims nothing of endings: then
 | Both | tokens and finish reasons diverge | 0 | critical |
 | NoLedger | model calls that used tokens or were cut, and nothing reported of them | 0 | critical |
 | NoTruth | no model call recorded, and not known that there was none | – | unchecked |
-| Unmeasured | the model calls have no usage to compare with | – | unchecked |
+| Unmeasured | the model calls have no usage to compare with, or not all of it | – | unchecked |
 | DerivedLedger | agrees, and is computed from what it is compared with | – | unchecked |
 | Error | the executor failed, and what is missing may be missing for that | – | unchecked |
 | NoModelCall | called no model, as far as all calls are recorded | – | inapplicable |
@@ -87,6 +88,7 @@ from benchmark_assets.scoring.trace_fidelity.grouping import (
     finish,
     last,
     percent,
+    plausible,
     same_name,
     tokens,
     total_tokens,
@@ -118,24 +120,38 @@ Direction = Literal["short", "over"]
 
 
 class _Count(NamedTuple):
-    """One component on both sides; None is unknown. `least`: the truth is only a lower bound."""
+    """One component on both sides; None is unknown.
+
+    `least`: the truth is only a lower bound; `in_part`: the ledger is.
+    """
 
     name: str
     reported: int | None
     used: int | None
     least: bool
+    in_part: bool = False
 
     @property
     def direction(self) -> Direction | None:
         """Which way the ledger is off; None if it is not, or that cannot be told."""
+        apart = self._apart
+        return (
+            None if apart == ("short" if self.in_part else "over" if self.least else "") else apart
+        )
+
+    @property
+    def beyond(self) -> bool:
+        """Whether more is reported than is known to be used, while not all of that is known."""
+        return self.least and self._apart == "over"
+
+    @property
+    def _apart(self) -> Direction | None:
         if self.reported is None or self.used is None:
             return None
         off = abs(self.reported - self.used)
         if off <= FLOOR_TOKENS or not exceeds(off, self.used):
             return None
-        if self.reported < self.used:
-            return "short"
-        return None if self.least else "over"
+        return "short" if self.reported < self.used else "over"
 
 
 class _Calls(NamedTuple):
@@ -166,7 +182,8 @@ class _Comparison(NamedTuple):
 
     Attributes:
         counts: Token counts, the total first.
-        measured: Whether every turn that did not fail has usage.
+        measured: Whether every turn that did not fail has usage, and none that failed may be what
+            is reported beyond that.
         endings: Whether the framework reports finish reasons, of whichever executor.
         failed: Whether the executor failed in an invocation, and whether what it left in that
             one is set apart.
@@ -196,6 +213,7 @@ def has_ledger(record: WorkflowRecord) -> bool:
 
 def reconcile(record: WorkflowRecord) -> WorkflowFidelity:
     """Compare both sides of a workflow by the strict rules."""
+    record = plausible(record)
     traced = None if record.traced is None else {same_name(name) for name in record.traced}
     endings = any(entry.finish_reason is not None for entry in record.ledger)
     judged = [
@@ -284,9 +302,12 @@ def _verdict(sides: Sides, found: _Comparison, *, none_made: bool) -> str:
             return "OverReport"
         return "Error" if found.failed else "NoModelCall"
     if not any(map(_reports, sides.entries)):
-        if found.failed or all(turn.error is not None for turn in sides.turns):
+        # What failed excuses itself alone: other invocations are as silent as they were.
+        turns = [turn for pair in found.pairs for turn in pair.turns]
+        silent = [turn for turn in turns if turn.error is None]
+        if not silent or (found.failed and not found.set_apart):
             return "Error"
-        known = found.hidden or any(_used(turn.usage) for turn in sides.turns)
+        known = found.hidden or any(_used(turn.usage) for turn in silent)
         return "NoLedger" if known else "Unmeasured"
     if found.failed and not found.set_apart and off == "short":
         # Which invocation failed is not known, and what it used is reported nowhere.
@@ -320,9 +341,11 @@ def _compare(sides: Sides, *, none_made: bool, endings: bool) -> _Comparison:
     compared = sides if rest is None else rest
     pairs = _pairs(compared)
     differing = [differs(_reporting(pair.entries), pair.turns) for pair in pairs if endings]
+    counts = tuple(_counts(compared, none_made=none_made))
+    measured = all(_used(turn.usage) or turn.error is not None for turn in compared.turns)
     return _Comparison(
-        counts=tuple(_counts(compared, none_made=none_made)),
-        measured=all(_used(turn.usage) or turn.error is not None for turn in compared.turns),
+        counts=counts,
+        measured=measured and not counts[0].beyond,
         calls=_calls(compared) if compared.turns or none_made else None,
         pairs=pairs,
         endings=endings,
@@ -400,11 +423,21 @@ def _counts(sides: Sides, *, none_made: bool) -> Iterator[_Count]:
     if any(usage is not None for usage in measured):
         # What is not reported of calls that were measured is reported as nothing.
         reported = reported or 0
-    yield _Count("total", reported, 0 if none_made else add(used), None in used)
+    broken_off = any(turn.error is not None for turn in sides.turns)
+    least = broken_off or not all(map(_is_whole, measured))
+    yield _Count("total", reported, 0 if none_made else add(used), least)
+    said = [entry.usage for entry in sides.entries if total_tokens(entry.usage) is not None]
     for name in _COMPONENTS:
-        ledger = add(getattr(entry.usage, name, None) for entry in sides.entries)
+        told = [getattr(usage, name) for usage in said]
         parts = [None if usage is None else _part(usage, name) for usage in measured]
-        yield _Count(name, ledger, add(parts), None in parts)
+        yield _Count(name, add(told), add(parts), broken_off or None in parts, None in told)
+
+
+def _is_whole(usage: Usage | None) -> bool:
+    """Whether a turn's usage says all that it used, and not only one of input and output."""
+    if usage is None:
+        return False
+    return usage.total is not None or None not in (usage.input, usage.output)
 
 
 def _part(usage: Usage, name: str) -> int | None:
@@ -461,6 +494,14 @@ def _token_check(count: _Count) -> Check:
             expected=expected if count.used is not None else "a count of the model calls",
             observed=observed,
             reason=f"no count of {name} is {side}",
+        )
+    if count.beyond:
+        return Check(
+            name=name,
+            outcome="skipped",
+            expected=expected,
+            observed=observed,
+            reason=f"what was used is known in part, so more {name} may be right",
         )
     return Check(
         name=name,
@@ -567,7 +608,10 @@ def _explain(verdict: str, sides: Sides, found: _Comparison) -> Iterator[Check]:
         "Unmeasured": (
             "usage of every model call",
             calls,
-            "model calls have no usage, so nothing says whether the ledger is right",
+            "more is reported than is known to be used, and what calls that failed or say only a "
+            "part used is not known"
+            if found.counts[0].beyond
+            else "model calls have no usage, so nothing says whether the ledger is right",
         ),
         "DerivedLedger": (
             "a ledger made apart from the model calls",
