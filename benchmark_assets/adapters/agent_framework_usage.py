@@ -38,13 +38,12 @@ def usage_of(details: Mapping[str, Any] | None) -> Usage | None:
         details: The framework's usage mapping, counts in tokens; it may have other keys.
 
     Returns:
-        None if it has no count that is understood. `total` is the reported one, or what is
-        known of input and output summed.
+        None if it has no count that is understood. `total` is the reported one, or the sum
+        of input and output where both are known: one alone would look like the whole.
     """
     counts = {name: _count((details or {}).get(key)) for name, key in _FIELDS.items()}
-    known = [count for count in (counts["input"], counts["output"]) if count is not None]
-    if counts["total"] is None and known:
-        counts["total"] = sum(known)
+    if counts["total"] is None and counts["input"] is not None and counts["output"] is not None:
+        counts["total"] = counts["input"] + counts["output"]
     return None if all(count is None for count in counts.values()) else Usage(**counts)
 
 

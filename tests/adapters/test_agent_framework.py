@@ -730,7 +730,7 @@ class TestFindingWhatCallsModels:
                 stream = super()._inner_get_response(**kwargs)
 
                 def with_usage(response: ChatResponse[Any]) -> ChatResponse[Any]:
-                    response.usage_details = UsageDetails(input_token_count=8)
+                    response.usage_details = UsageDetails(total_token_count=8)
                     return response
 
                 return stream.with_result_hook(with_usage)

@@ -29,7 +29,7 @@ framework that reports no ending of any executor claims nothing of endings: then
 |---|---|---|---|
 | Agree | nothing diverges | 1 | none |
 | TokenMismatch | fewer tokens reported than used, or a component off | 0.5 | critical |
-| OverReport | more tokens or calls reported than there were | 0.5 | critical |
+| OverReport | more tokens or calls reported than there were; 0 if there was no call | 0.5 | critical |
 | InterventionHidden | a turn was cut, and no entry shows it | 0.5 | critical |
 | FinishMismatch | other finish reasons, none of them a hidden cut | 0.5 | warning |
 | HiddenRetry | tokens agree, and fewer calls reported than made | 0.5 | warning |
@@ -280,6 +280,8 @@ def _judge(sides: Sides, *, all_recorded: bool, endings: bool) -> ExecutorFideli
     found = _compare(sides, none_made=none_made, endings=endings)
     verdict = _verdict(sides, found, none_made=none_made)
     score, severity = VERDICTS[verdict]
+    if none_made and score is not None:
+        score = 0.0  # all of what is reported is too much: nothing of it is right
     return ExecutorFidelity(
         executor_id=sides.executor_id,
         verdict=verdict,
