@@ -143,8 +143,14 @@ class Watched:
 
         Raises:
             RuntimeError: If the workflow is no longer watched.
+            TypeError: If `stream` is given.
             Exception: What the run raises; what was recorded until then stays.
         """
+        if "stream" in options:
+            raise TypeError(
+                "run() of a watched workflow takes no `stream`: it always streams, since a run "
+                "that raises would lose its events otherwise; iterate over it with `async for`"
+            )
         if not self._listening:
             raise RuntimeError("this workflow is no longer watched; call watch() again")
         # Agents may have been added since.

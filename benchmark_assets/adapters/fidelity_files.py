@@ -214,6 +214,7 @@ def workflow_of(reader: Reader) -> WorkflowRecord:
         ledger=tuple(_step(reader, step, path) for step, path in reader.objects(data, "steps", "")),
         turns=turns,
         traced=_traced(reader, data, with_turns),
+        endings=reader.flag(data, "endings", "") is not False,
         problem=reader.text(data, "problem", ""),
     )
 
@@ -264,13 +265,14 @@ def usage_of(reader: Reader, parent: dict[str, Any], path: str) -> Usage | None:
 
 
 def _turns(reader: Reader, data: dict[str, Any]) -> tuple[tuple[ModelTurn, ...], tuple[str, ...]]:
-    """All model calls, and the executors that have chat turns, in the file's order."""
+    """All model calls, and the executors that have any, in the file's order."""
     found: list[tuple[int | None, ModelTurn]] = []
     with_turns = []
     for executor, trace, path in executor_traces(reader, data):
         model = reader.text(trace, "modelId", path)
         entries = list(entries_of(reader, trace, path))
-        if any(scope == "ChatTurn" for _, _, _, scope in entries):
+        # A request without a response is a call of which nothing is known, not that none was made.
+        if any((kind, scope) == ("Response", "ChatTurn") for _, _, kind, scope in entries):
             with_turns.append(executor)
         found += [
             (reader.count(entry, "order", place), turn_of(reader, executor, entry, place, model))
@@ -451,6 +453,7 @@ def workflow_trace_json(
         "performance": performance,
         "executorTraces": _trace_data(record, traced, time, tools),
         "tracedExecutors": ALL if record.traced is None else list(record.traced),
+        "endings": None if record.endings else False,
         "problem": record.problem,
     }
     return msgspec.json.format(msgspec.json.encode(_without_none(data)), indent=2) + b"\n"

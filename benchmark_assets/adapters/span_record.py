@@ -139,6 +139,8 @@ def workflow_record(nodes: Sequence[SpanNode], name: str | None = None) -> Workf
         ledger=ledger,
         turns=turns,
         traced=_traced(executors, ledger, turns),
+        # Some instrumentations put usage on agents and never an ending.
+        endings=any(entry.finish_reason is not None for entry in ledger),
     )
 
 

@@ -103,6 +103,8 @@ class WorkflowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         traced: Executors for which chat truth was recorded at all. One that is not in it has
             unknown truth; one that is and has no turn made no model call. None: the source
             records every call of a model, so an executor without turns made none.
+        endings: Whether the source's ledger says how executors ended. False: nothing in it does,
+            so an entry without a finish reason claims nothing.
         problem: Why the two sides cannot be compared; None if they can.
     """
 
@@ -111,6 +113,7 @@ class WorkflowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     ledger: tuple[LedgerEntry, ...] = ()
     turns: tuple[ModelTurn, ...] = ()
     traced: tuple[str, ...] | None = None
+    endings: bool = True
     problem: str | None = None
 
 

@@ -978,6 +978,17 @@ class TestLeavingNoTrace:
         with pytest.raises(RuntimeError, match="no longer watched"):
             asyncio.run(follow(watched))
 
+    def test_a_run_always_streams_and_says_so(self) -> None:
+        async def ask(watched: Watched) -> None:
+            async for _ in watched.run("go", stream=False):
+                pass
+
+        with watch(_alone(AgentExecutor(agent("a", Reply())))) as watched:
+            with pytest.raises(TypeError, match="always streams"):
+                asyncio.run(ask(watched))
+            asyncio.run(follow(watched))
+        assert ledger(watched.record) == {"a": [(35, "stop")]}
+
 
 def test_middleware_that_ends_a_call_before_the_model_is_no_turn() -> None:
     class Cached(ChatMiddleware):

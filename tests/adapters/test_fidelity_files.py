@@ -119,6 +119,15 @@ def test_a_workflow_trace_is_read() -> None:
     )
 
 
+def test_a_request_without_a_response_is_no_sign_that_no_call_was_made() -> None:
+    asked = {"type": "Request", "index": 0, "scope": "ChatTurn", "prompt": "go"}
+    data = {**WORKFLOW, "executorTraces": {"a": {"entries": [asked]}}}
+    record = read_workflow_trace(file(data))
+    assert (record.turns, record.traced) == ((), ())
+    for rules in RULE_SETS:
+        assert rules.reconcile(record).outcome == "PENDING"
+
+
 def test_agent_and_chat_traces_are_read() -> None:
     said, cut = (
         Reply(
@@ -372,6 +381,7 @@ records = st.builds(
         max_size=4,
     ).map(tuple),
     traced=st.none() | st.lists(texts, max_size=3, unique=True).map(tuple),
+    endings=st.booleans(),
     problem=maybe,
 )
 

@@ -204,6 +204,9 @@ def _verdicts(result: WorkflowFidelity, sides: Mapping[str, object]) -> str:
     return "<br>".join([*lines, f"**{result.outcome}**{score}"])
 
 
+DOCUMENTED = "doc_example_agenttrace_1_0.json"
+
+
 def _agents() -> str:
     """The single agent whose two traces are there."""
     folder = REAL / "agenteval-workflow"
@@ -224,9 +227,19 @@ def _agents() -> str:
             f"**{result.outcome}** {result.score:.2f} |",
             "",
             "* One call of a tool is hidden. Its weight makes that a warning, whatever else agrees.",
+            f"* `{DOCUMENTED}` is an agent's own trace alone: `bench trace-fidelity` reads it as "
+            f"either side, and against itself it is a {_itself()}.",
             "",
         ]
     )
+
+
+def _itself() -> str:
+    """What the one agent trace without a counterpart is against itself."""
+    data = (REAL / "agenteval-workflow" / DOCUMENTED).read_bytes()
+    file = TraceFile(DOCUMENTED, DOCUMENTED, data)
+    result = agent_trace.reconcile(read_agent_trace(file), read_chat_trace(file))
+    return f"**{result.outcome}**" + (f" ({result.reason})" if result.reason else "")
 
 
 def _tools(path: Path) -> list[dict[str, str]]:

@@ -158,6 +158,8 @@ def read_ledger(rows: Iterable[dict[str, Any]], name: str | None = None) -> Work
         ledger=ledger,
         turns=turns,
         traced=tuple(executor for executor in executors if executor in called),
+        # Results of sub-agents do not say how they ended.
+        endings=any(entry.finish_reason is not None for entry in ledger),
     )
 
 

@@ -22,8 +22,8 @@ into input and output; only its total is compared.
 
 **Finish reasons** are compared by meaning, per invocation in order where both sides say which
 invocation it is, else in order of the whole executor. *Intervention hidden*: a turn that was cut
-by length or by a content filter and that no entry shows, wherever in an invocation it was. A
-framework that reports no ending of any executor claims nothing of endings: then only cuts count.
+by length or by a content filter and that no entry shows, wherever in an invocation it was. Where
+the source's ledger has no endings at all, as those of some tracing tools, only cuts count.
 
 | verdict | when | score | severity |
 |---|---|---|---|
@@ -184,7 +184,7 @@ class _Comparison(NamedTuple):
         counts: Token counts, the total first.
         measured: Whether every turn that did not fail has usage, and none that failed may be what
             is reported beyond that.
-        endings: Whether the framework reports finish reasons, of whichever executor.
+        endings: Whether the ledger says how executors ended.
         failed: Whether the executor failed in an invocation, and whether what it left in that
             one is set apart.
     """
@@ -215,7 +215,8 @@ def reconcile(record: WorkflowRecord) -> WorkflowFidelity:
     """Compare both sides of a workflow by the strict rules."""
     record = plausible(record)
     traced = None if record.traced is None else {same_name(name) for name in record.traced}
-    endings = any(entry.finish_reason is not None for entry in record.ledger)
+    # Whatever the source says of itself: what does occur is compared.
+    endings = record.endings or any(entry.finish_reason is not None for entry in record.ledger)
     judged = [
         _judge(sides, all_recorded=traced is None or name in traced, endings=endings)
         for name, sides in by_executor(record).items()
@@ -274,7 +275,7 @@ def _judge(sides: Sides, *, all_recorded: bool, endings: bool) -> ExecutorFideli
     Args:
         sides: What was recorded of it.
         all_recorded: Whether all its model calls were: then none recorded is none made.
-        endings: Whether the framework reports finish reasons, of whichever executor.
+        endings: Whether the ledger says how executors ended.
     """
     none_made = not sides.turns and all_recorded
     found = _compare(sides, none_made=none_made, endings=endings)
@@ -544,7 +545,7 @@ def _finish_check(found: _Comparison) -> Check:
     known = any(turn.finish_reason is not None for pair in found.pairs for turn in pair.turns)
     missing = "no model call gave a finish reason"
     if known and not found.endings:
-        missing = "the framework reports no finish reason of any executor"
+        missing = "the ledger of this source says of no executor how it ended"
     per = "per invocation" if found.pairs and found.pairs[0].invocation is not None else "in order"
     more = f" (and {len(found.finish) - 1:,} more invocations)" if len(found.finish) > 1 else ""
     return Check(
