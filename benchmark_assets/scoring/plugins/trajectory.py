@@ -140,7 +140,7 @@ def _call_check(
     if rule.min <= count and (rule.max is None or count <= rule.max):
         where = at(calls[matched[0]], matched[0]) if matched else None
         return Check(name=name, outcome="passed", where=where)
-    expected = _how_often(rule) + (f" with {show(rule.args)}" if rule.args else "")
+    expected = _how_often(rule) + (f" with {_show_args(rule)}" if rule.args else "")
     if rule.max is not None and count > rule.max:
         last = matched[rule.max]
         return Check(
@@ -181,6 +181,13 @@ def _nearest(rule: CallRule, candidates: list[tuple[int, ToolCall]]) -> tuple[in
             best = (len(differences), index, call, reason)
     assert best is not None
     return best[1], best[2], best[3]
+
+
+def _show_args(rule: CallRule) -> str:
+    """The arguments that a rule demands, in words."""
+    if rule.args_mode == "keys":
+        return f"the arguments {', '.join(rule.args)}"
+    return show(rule.args)
 
 
 def _how_often(rule: CallRule) -> str:
@@ -236,7 +243,7 @@ def _each_check(
     return Check(
         name=name,
         outcome="failed",
-        expected=f"every call with {show(rule.args)}",
+        expected=f"every call with {_show_args(rule)}",
         observed=f"{name_call(call, index)} with {show(call.arguments)}",
         reason=f"{name_call(call, index)}: {difference}{more}",
         where=at(call, index),
