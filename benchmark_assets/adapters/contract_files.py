@@ -19,6 +19,12 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from benchmark_assets.adapters.fixture_files import (
+    SUFFIX,
+    is_fixture_file,
+    personal_values,
+    read_fixture_file,
+)
 from benchmark_assets.adapters.yaml_files import (
     Document,
     KeyPath,
@@ -39,7 +45,8 @@ from benchmark_assets.model.resources import (
     resolve,
 )
 
-SUFFIXES = (".yaml", ".yml")
+SUFFIXES = (".yaml", ".yml", SUFFIX)
+"""What contracts are called: YAML, and fixtures of golden traces in JSON."""
 
 _LISTED_IDS = 10
 
@@ -299,8 +306,12 @@ def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
         entered.add(identity)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in files:
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield Path(current, name)
+            path = Path(current, name)
+            suffix = path.suffix.lower()
+            if name.startswith(".") or suffix not in SUFFIXES:
+                continue
+            if suffix != SUFFIX or is_fixture_file(path):
+                yield path
 
 
 # Loading.
@@ -312,6 +323,9 @@ def _load(path: Path, default_id: str, known: Known | None) -> tuple[Document, C
     except UnicodeEncodeError as error:
         name = str(path).encode("utf-8", "replace").decode()
         raise InputError(Problem("has a file name that is not UTF-8", file=name)) from error
+    if path.suffix.lower() == SUFFIX:
+        document, fixture = read_fixture_file(path)
+        return document, fixture.contract
     document = read_yaml(path)
     contract = _contract(document, default_id)
     problems = () if known is None else tuple(_unknown_names(document, contract, known))
@@ -391,7 +405,7 @@ def _lost_references(document: Document) -> Iterator[Problem]:
 
 def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
     """What is allowed and hardly meant."""
-    warnings = []
+    warnings = list(personal_values(document)) if document.name.endswith(SUFFIX) else []
     if not _demands(contract):
         warnings.append(
             document.problem(
