@@ -5,7 +5,7 @@ Does not belong here: what events come to (`events`), what is hidden (`redaction
 functions are wrapped (`decorators`).
 
 Everything is copied, made JSON and redacted before it is kept: what the agent does to an object
-afterwards changes nothing, and what must not be written down is not in memory either.
+afterwards changes nothing, and what must not be written down is never part of the record.
 """
 
 from __future__ import annotations
