@@ -11,7 +11,7 @@ import functools
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
-from benchmark_assets.recorder.record import TraceRecorder
+from benchmark_assets.recorder.record import Call, TraceRecorder
 
 _ORIGINAL = "_benchmark_assets_original"
 
@@ -30,22 +30,29 @@ def record_mcp(session: S, recorder: TraceRecorder) -> S:
     """Record the tools that are called through a client session; returns the same session.
 
     A result with `isError` is an error, and so is whatever the call raises, which goes on its way.
-    A session that is recorded already is recorded by `recorder` from now on.
+    A session that is recorded already is recorded by `recorder` from now on. A call that the server
+    interrupts to ask for input, and that is made again with the answer, is one call.
     """
     # Unwrapped first, so that no call is recorded twice.
     original = getattr(session.call_tool, _ORIGINAL, session.call_tool)
+    waiting: dict[str, Call] = {}
 
     @functools.wraps(original)
     async def call_tool(
         name: str, arguments: Mapping[str, Any] | None = None, *args: Any, **kwargs: Any
     ) -> Any:
-        call = recorder.start_tool(name, arguments)
+        resumed = kwargs.get("input_responses") or kwargs.get("request_state")
+        call = waiting.pop(name, None) if resumed else None
+        if call is None:
+            call = recorder.start_tool(name, arguments)
         try:
             result = await original(name, arguments, *args, **kwargs)
         except BaseException as error:
             call.fail(error)
             raise
-        if _either(result, "is_error", "isError"):
+        if getattr(result, "result_type", None) == "input_required":
+            waiting[name] = call
+        elif _either(result, "is_error", "isError"):
             call.fail(_said(result) or "the tool reports an error")
         else:
             call.succeed(_value(result))

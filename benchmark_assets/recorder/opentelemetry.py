@@ -63,10 +63,11 @@ class _Live:
     Attributes:
         at: Its place in the run.
         scope: Name of the instrumentation that made it.
-        tool: The tool it is a call of, as far as is known yet.
+        tool: Name and id of the call of a tool that it is, as far as is known yet.
+        owner: The span that stands for the call, of several spans of one call.
         call: The call on record.
-        is_part: Whether it is the same call as a span around it.
-        known: What is on record of the call's arguments and result.
+        known: What is known of the call's arguments, result and error.
+        has_ended: Whether the call has ended.
         inside: Calls of tools inside it.
         has_model: Whether a model's call inside it has been counted.
     """
@@ -76,10 +77,11 @@ class _Live:
     parent: _Live | None
     scope: str
     tool: tuple[str, str | None] | None = None
+    owner: _Live | None = None
     call: Call | None = None
-    is_part: bool = False
     known: dict[str, Any] = field(default_factory=dict)
-    inside: list[tuple[str, str | None]] = field(default_factory=list)
+    has_ended: bool = False
+    inside: list[_Live] = field(default_factory=list)
     has_model: bool = False
 
     def around(self) -> Iterator[_Live]:
@@ -88,6 +90,19 @@ class _Live:
         while outer is not None:
             yield outer
             outer = outer.parent
+
+    def related(self) -> Iterator[_Live]:
+        """What may stand for the same call: what is around it, and what is inside it."""
+        for other in (*self.around(), *self.inside):
+            if other.owner is other:
+                yield other
+
+    def is_same_call(self, other: _Live) -> bool:
+        """Whether two spans, one inside the other, are one call: a tool that calls itself is two."""
+        if self.tool is None or other.tool is None or self.tool[0] != other.tool[0]:
+            return False
+        one, two = self.tool[1], other.tool[1]
+        return one == two or one is None or two is None
 
 
 class RecordingSpanProcessor(SpanProcessor):
@@ -153,6 +168,7 @@ class RecordingSpanProcessor(SpanProcessor):
         with self._lock:
             self._live[context.trace_id, context.span_id] = live
         attributes = span.attributes or {}
+        # Its name alone does not tell which call it is, if it is inside of another one.
         if span_attributes.kind_of(attributes) == "tool":
             self._begin_tool(live, span.name, attributes)
 
@@ -165,7 +181,7 @@ class RecordingSpanProcessor(SpanProcessor):
         if live is None or not self._is_open:
             return
         attributes = span.attributes or {}
-        match span_attributes.kind_of(attributes):
+        match span_attributes.kind_of(attributes, span.name):
             case "tool":
                 self._end_tool(live, span, attributes)
             case "model":
@@ -180,50 +196,58 @@ class RecordingSpanProcessor(SpanProcessor):
     # Tools.
 
     def _begin_tool(self, live: _Live, span_name: str, attributes: Mapping[str, Any]) -> None:
-        name = span_attributes.tool_name(attributes, span_name)
-        live.tool = (name, span_attributes.call_id_of(attributes))
-        same = [outer for outer in live.around() if outer.tool and _is_same(outer.tool, live.tool)]
-        live.is_part = bool(same) or any(_is_same(inner, live.tool) for inner in live.inside)
+        live.tool = (
+            span_attributes.tool_name(attributes, span_name),
+            span_attributes.call_id_of(attributes),
+        )
+        live.owner = next((other for other in live.related() if other.is_same_call(live)), live)
         for outer in live.around():
-            outer.inside.append(live.tool)
-        if live.is_part:
+            outer.inside.append(live)
+        if live.owner is not live:
             return
         arguments = span_attributes.arguments_of(attributes)
-        if self._asks(name):
+        if self._asks(live):
             if arguments is not None:
                 self._ask(live, arguments)
-            return
-        live.known["arguments"] = arguments
-        live.call = live.run.recorder.start_tool_at(live.at, name, arguments)
+        else:
+            live.known["arguments"] = arguments
+            live.call = live.run.recorder.start_tool_at(live.at, live.tool[0], arguments)
 
     def _end_tool(self, live: _Live, span: ReadableSpan, attributes: Mapping[str, Any]) -> None:
         if live.tool is None:
             self._begin_tool(live, span.name, attributes)
-        assert live.tool is not None
-        arguments = span_attributes.arguments_of(attributes)
-        result = span_attributes.result_of(attributes)
-        if live.is_part:
-            self._tell_outer(live, arguments, result)
-        elif self._asks(live.tool[0]):
-            self._ask(live, arguments)
-        elif live.call is not None:
-            arguments = live.known.get("late_arguments") if arguments is None else arguments
-            changed = arguments if arguments != live.known["arguments"] else NOT_GIVEN
-            error = _error_of(span, attributes)
-            if error is not None:
-                live.call.fail(error, arguments=changed)
-            else:
-                result = live.known.get("late_result") if result is None else result
-                live.call.succeed(NOT_GIVEN if result is None else result, arguments=changed)
+        owner = live.owner
+        assert owner is not None
+        found = {
+            "arguments": span_attributes.arguments_of(attributes),
+            "result": span_attributes.result_of(attributes),
+        }
+        if live is owner:
+            owner.known["error"] = _error_of(span, attributes)
+            owner.has_ended = True
+        for key, value in found.items():
+            # What only the other one of two spans of a call knows is the call's, too.
+            if value is not None and (live is owner or owner.known.get(key) is None):
+                owner.known[key] = value
+        if owner.has_ended:
+            self._tell(owner)
 
-    def _tell_outer(self, live: _Live, arguments: Any, result: Any) -> None:
-        """What only the inner of two spans of one call knows is the call's."""
-        assert live.tool is not None
-        for outer in live.around():
-            if outer.tool and _is_same(outer.tool, live.tool):
-                outer.known |= {"late_arguments": arguments, "late_result": result}
+    def _tell(self, owner: _Live) -> None:
+        """Record what is known of a call that has ended."""
+        known = owner.known
+        if owner.call is None:
+            self._ask(owner, known.get("arguments"))
+        elif known["error"] is not None:
+            owner.call.fail(known["error"], arguments=known["arguments"])
+        else:
+            result = known.get("result")
+            owner.call.succeed(
+                NOT_GIVEN if result is None else result, arguments=known["arguments"]
+            )
 
-    def _asks(self, name: str) -> bool:
+    def _asks(self, live: _Live) -> bool:
+        assert live.tool is not None
+        name = live.tool[0]
         return any(name == known or fnmatchcase(name, known) for known in self._question_tools)
 
     def _ask(self, live: _Live, arguments: Any) -> None:
@@ -272,11 +296,6 @@ class RecordingSpanProcessor(SpanProcessor):
             if answer.at < live.at and answer.text in answered:
                 live.run.answers.remove(answer)
                 live.run.recorder.question_at(answer.at, answer.text)
-
-
-def _is_same(one: tuple[str, str | None], other: tuple[str, str | None]) -> bool:
-    """Whether two spans, one inside the other, are one call: a tool that calls itself is two."""
-    return one[0] == other[0] and (one[1] == other[1] or None in (one[1], other[1]))
 
 
 def _question(arguments: Any) -> str:

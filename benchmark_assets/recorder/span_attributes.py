@@ -79,15 +79,18 @@ class Message(NamedTuple):
     calls: bool
 
 
-def kind_of(attributes: Attributes) -> Kind:
-    """What a span is by what it says so far; `other` if it does not say."""
+def kind_of(attributes: Attributes, name: str = "") -> Kind:
+    """What a span is by what it says so far, else by its name; `other` if neither says."""
     operation = _OPERATIONS.get(str(attributes.get("gen_ai.operation.name", "")).lower())
     kind = operation or _OPENINFERENCE.get(
         str(attributes.get("openinference.span.kind", "")).upper()
     )
     if kind is not None:
         return kind
-    return "tool" if isinstance(attributes.get("gen_ai.tool.name"), str) else "other"
+    if isinstance(attributes.get("gen_ai.tool.name"), str):
+        return "tool"
+    # A span that failed early may have nothing but its name, which the conventions prescribe.
+    return _OPERATIONS.get(name.partition(" ")[0], "other") if " " in name else "other"
 
 
 def tool_name(attributes: Attributes, span_name: str) -> str:
