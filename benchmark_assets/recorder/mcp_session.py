@@ -9,32 +9,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from benchmark_assets.recorder.record import Call, TraceRecorder
 
 _ORIGINAL = "_benchmark_assets_original"
 
 
-class CallsTools(Protocol):
-    """What has the `call_tool` of a client: `ClientSession`, `Client`, `ClientSessionGroup`."""
-
-    call_tool: Any
-
-
-S = TypeVar("S", bound=CallsTools)
+S = TypeVar("S")
 Elicit = TypeVar("Elicit", bound=Callable[..., Awaitable[Any]])
 
 
 def record_mcp(session: S, recorder: TraceRecorder) -> S:
     """Record the tools that are called through a client session; returns the same session.
 
+    Whatever has the `call_tool` of `ClientSession` can be recorded: `Client`, `ClientSessionGroup`.
     A result with `isError` is an error, and so is whatever the call raises, which goes on its way.
     A session that is recorded already is recorded by `recorder` from now on. A call that the server
     interrupts to ask for input, and that is made again with the answer, is one call.
     """
     # Unwrapped first, so that no call is recorded twice.
-    original = getattr(session.call_tool, _ORIGINAL, session.call_tool)
+    client: Any = session
+    original = getattr(client.call_tool, _ORIGINAL, client.call_tool)
     waiting: dict[str, Call] = {}
 
     @functools.wraps(original)
@@ -59,7 +55,7 @@ def record_mcp(session: S, recorder: TraceRecorder) -> S:
         return result
 
     setattr(call_tool, _ORIGINAL, original)
-    session.call_tool = call_tool
+    client.call_tool = call_tool
     return session
 
 
@@ -76,7 +72,8 @@ def record_elicitation(callback: Elicit, recorder: TraceRecorder) -> Elicit:
 
 def _either(result: Any, *names: str) -> Any:
     """A field by the first of its names that there is; the package has changed its spelling."""
-    return next((value for name in names if (value := getattr(result, name, None))), None)
+    values = (getattr(result, name, None) for name in names)
+    return next((value for value in values if value is not None), None)
 
 
 def _value(result: Any) -> Any:

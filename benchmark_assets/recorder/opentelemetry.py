@@ -91,6 +91,11 @@ class _Live:
             yield outer
             outer = outer.parent
 
+    @property
+    def is_outermost(self) -> bool:
+        """Whether no span of its own instrumentation is around it; those of others are no agents."""
+        return not any(outer.scope == self.scope for outer in self.around())
+
     def related(self) -> Iterator[_Live]:
         """What may stand for the same call: what is around it, and what is inside it."""
         for other in (*self.around(), *self.inside):
@@ -188,7 +193,7 @@ class RecordingSpanProcessor(SpanProcessor):
                 self._end_model(live, attributes)
             case "agent":
                 self._end_agent(live, span, attributes)
-            case "chain" if live.parent is None:
+            case "chain" if live.is_outermost:
                 self._end_agent(live, span, attributes)
             case _:
                 pass
@@ -274,8 +279,7 @@ class RecordingSpanProcessor(SpanProcessor):
         recorder = live.run.recorder
         # Inner agents end first, so what the outermost one says is what stays.
         recorder.on_final(final)
-        is_outermost = not any(outer.scope == live.scope for outer in live.around())
-        if is_outermost and isinstance(final, str):
+        if live.is_outermost and isinstance(final, str):
             live.run.answers.append(_Answer(final.strip(), recorder.place()))
 
     def _find_answered(self, live: _Live, attributes: Mapping[str, Any]) -> None:

@@ -106,7 +106,12 @@ def arguments_of(attributes: Attributes) -> Any:
 
 def result_of(attributes: Attributes) -> Any:
     """What a tool gave back; None where the span does not say."""
-    return data(first(attributes, _RESULTS))
+    result = data(first(attributes, _RESULTS))
+    if isinstance(result, Mapping) and result.get("type") == "tool":
+        inner = _inner(result)
+        # LangChain wraps results in the message that carries them to the model.
+        return data(inner["content"]) if "tool_call_id" in inner else result
+    return result
 
 
 def call_id_of(attributes: Attributes) -> str | None:
@@ -139,7 +144,9 @@ def tokens_of(attributes: Attributes) -> dict[str, int]:
 
 def asked_of_model(attributes: Attributes) -> list[Message]:
     """The messages that a model or an agent was given."""
-    return _messages(first(attributes, _INPUTS))
+    given = first(attributes, _INPUTS[:1])
+    numbered = [] if given is not None else _numbered(attributes, "llm.input_messages")
+    return numbered or _messages(first(attributes, _INPUTS))
 
 
 def final_of(attributes: Attributes) -> Any:
@@ -185,23 +192,52 @@ def _messages(value: Any) -> list[Message]:
         found = found.get("messages")
     if not isinstance(found, list):
         return []
+    if len(found) == 1 and isinstance(found[0], list):  # The only one of a batch.
+        found = found[0]
     return [_message(item) for item in found if isinstance(item, Mapping)]
 
 
 def _message(item: Mapping[str, Any]) -> Message:
-    inner = item.get("kwargs")
-    fields = inner if isinstance(inner, Mapping) and "content" in inner else item
+    fields = _inner(item)
     said = str(fields.get("role") or fields.get("type") or "")
     role = {"ai": "assistant", "human": "user"}.get(said, said)
+    calls = bool(fields.get("tool_calls"))
     parts = fields.get("parts", fields.get("content"))
     if isinstance(parts, str):
-        return Message(role, parts.strip(), calls=bool(fields.get("tool_calls")))
+        return Message(role, parts.strip(), calls)
     listed = [part for part in parts or () if isinstance(part, Mapping)]
-    texts = [
-        text
-        for part in listed
-        if part.get("type") == "text"
-        and isinstance(text := part.get("content", part.get("text")), str)
+    texts = [str(part.get("content", part.get("text"))) for part in listed if _is_text(part)]
+    calls = calls or any(part.get("type") in ("tool_call", "tool_use") for part in listed)
+    return Message(role, "".join(texts).strip(), calls)
+
+
+def _inner(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message, where LangChain has it inside of what tells its class."""
+    for key in ("kwargs", "data"):
+        inner = item.get(key)
+        if isinstance(inner, Mapping) and "content" in inner:
+            return inner
+    return item
+
+
+def _is_text(part: Mapping[str, Any]) -> bool:
+    return part.get("type") == "text" and isinstance(part.get("content", part.get("text")), str)
+
+
+def _numbered(attributes: Attributes, prefix: str) -> list[Message]:
+    """Messages of which each part is an attribute of its own, as OpenInference has them."""
+    found: dict[int, dict[str, Any]] = {}
+    for key, value in attributes.items():
+        number, _, name = key.removeprefix(f"{prefix}.").partition(".message.")
+        if key.startswith(f"{prefix}.") and number.isdecimal():
+            message = found.setdefault(int(number), {"texts": {}})
+            if name.startswith("tool_calls."):
+                message["tool_calls"] = True
+            elif name.startswith("contents.") and name.endswith(".message_content.text"):
+                message["texts"][int(name.split(".")[1])] = str(value)
+            elif name in ("role", "content"):
+                message[name] = value
+    return [
+        _message({"content": "".join(text for _, text in sorted(item["texts"].items())), **item})
+        for _, item in sorted(found.items())
     ]
-    calls = any(part.get("type") in ("tool_call", "tool_use") for part in listed)
-    return Message(role, "".join(texts).strip(), calls=calls or bool(fields.get("tool_calls")))

@@ -150,9 +150,12 @@ def test_pydantic_ai(processor: RecordingSpanProcessor) -> None:
         except LookupError as error:
             raise ModelRetry(str(error)) from error
 
+    async def main() -> None:
+        first = await agent.run("Refund order 1842.")
+        await agent.run("The blue one.", message_history=first.all_messages())
+
     with processor.into(TraceRecorder()) as recorder:
-        first = agent.run_sync("Refund order 1842.")
-        agent.run_sync("The blue one.", message_history=first.all_messages())
+        asyncio.run(main())
     expected = json.loads(json.dumps(EXPECTED))
     found = steps(recorder)
     # By its own word it is a request to try again.

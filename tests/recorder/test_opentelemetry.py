@@ -129,6 +129,54 @@ def test_openinference(rec: TraceRecorder, spans: Spans) -> None:
     assert (trace["model"], trace["tokens"]) == ("m", {"input": 7})
 
 
+def langchain(kind: str, content: str) -> dict[str, Any]:
+    """A message as LangChain writes it down."""
+    return {"type": kind, "data": {"content": content, "type": kind, "tool_calls": []}}
+
+
+def test_langgraph(rec: TraceRecorder, spans: Spans) -> None:
+    """Spans with the attributes that LangChain's instrumentation has been seen to give them."""
+
+    def span(name: str, kind: str, **more: Any) -> Any:
+        return spans.span(name, openinference__span__kind=kind, **more)
+
+    def state(*messages: Any) -> str:
+        return json.dumps({"messages": messages})
+
+    refund, which = langchain("human", "Refund."), langchain("ai", "Which card?")
+    result = {"type": "tool", "data": {"content": '{"id": 1}', "type": "tool", "tool_call_id": "c"}}
+    look_up = {"input__value": '{"order_id": 1}', "output__value": json.dumps(result)}
+    with (
+        spans.span("POST /chat", scope="web"),
+        span("LangGraph", "CHAIN", output__value=state(refund, which)),
+        span("agent", "AGENT", output__value=state(which)),
+        span("get_order", "TOOL", tool__name="get_order", **look_up),
+    ):
+        pass
+    numbered = {
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": "Refund.",
+        "llm.input_messages.1.message.role": "assistant",
+        "llm.input_messages.1.message.contents.0.message_content.type": "text",
+        "llm.input_messages.1.message.contents.0.message_content.text": "Which ",
+        "llm.input_messages.1.message.contents.1.message_content.text": "card?",
+        "llm.input_messages.2.message.role": "user",
+        "llm.input_messages.2.message.content": "The blue one.",
+    }
+    done = langchain("ai", "Done.")
+    with (
+        span("LangGraph", "CHAIN", output__value=state(refund, which, done)),
+        span("M", "LLM", **numbered),
+    ):
+        pass
+    trace = rec.dump()
+    assert trace["tools"] == [
+        {"name": "get_order", "arguments": {"order_id": 1}, "result": {"id": 1}}
+    ]
+    assert trace["questions"] == [{"text": "Which card?", "before_tool": 1}]
+    assert trace["final"] == "Done."
+
+
 def test_order_is_that_of_the_starts(rec: TraceRecorder, spans: Spans) -> None:
     first = spans.tool("first")
     second = spans.tool("second")
@@ -291,7 +339,7 @@ def test_agents_that_answer_each_other_ask_no_user(rec: TraceRecorder, spans: Sp
 
 
 def test_tokens_are_in_disjoint_buckets(rec: TraceRecorder, spans: Spans) -> None:
-    usage = {
+    usage: dict[str, Any] = {
         "gen_ai__usage__input_tokens": 100,
         "gen_ai__usage__cache_read__input_tokens": 64,
         "gen_ai__usage__output_tokens": 10,

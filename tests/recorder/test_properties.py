@@ -110,8 +110,8 @@ SECRET = st.text("0123456789abcdefghijklmnopqrstuvwxyz@", min_size=6, max_size=1
     lambda text: f"geheim-{text}"
 )
 
-PLACES = ("argument", "nested", "key", "list", "text", "result", "error", "raised")
-PLACES += ("question", "input", "final", "failure")
+IN_CALLS = ("argument", "nested", "key", "list", "text", "result", "error", "raised")
+PLACES = (*IN_CALLS, "question", "input", "final", "failure")
 
 
 @given(
