@@ -218,7 +218,8 @@ class TraceRecorder:
 
     def place(self) -> int:
         """Take the next place in the order of the run, for what begins now."""
-        return next(self._places)  # One step of the interpreter: no two threads get the same.
+        with self._lock:
+            return next(self._places)
 
     def start_tool_at(
         self, at: int, name: str, arguments: Mapping[str, Any] | str | None = None
