@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, overload
 
-from msgspec import json
+from msgspec import MsgspecError, json
 
 from benchmark_assets.recorder import decorators, events
 from benchmark_assets.recorder.plain import Plain, clean, plain
@@ -384,7 +384,7 @@ def _parsed(text: str) -> Any:
     """What a model wrote as arguments, if it is JSON; else the text."""
     try:
         return json.decode(text)
-    except (ValueError, RecursionError):
+    except (MsgspecError, ValueError, RecursionError):
         return text
 
 

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from msgspec import json
+from msgspec import MsgspecError, json
 
 Kind = Literal["agent", "model", "tool", "chain", "other"]
 Attributes = Mapping[str, Any]
@@ -173,7 +173,7 @@ def data(value: Any) -> Any:
         return value
     try:
         return json.decode(value)
-    except (ValueError, RecursionError):
+    except (MsgspecError, ValueError, RecursionError):
         pass
     try:
         return ast.literal_eval(value)  # OpenInference has objects as Python shows them.
