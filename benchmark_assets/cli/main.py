@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "leaderboard": ("leaderboard", "Print the standings last published."),
     "lint": ("lint", "Check contract files: every error at once."),
     "normalize": ("normalize", "Show what trace files yield, as snapshots."),
+    "replay": ("replay", "Run your agent on fixtures, a trace each."),
     "schema": ("schema", "Print JSON Schemas for editors."),
     "run": ("run", "Bring everything up to date, print the leaderboard."),
     "trace-fidelity": ("trace_fidelity", "Compare an agent's report with its model calls."),
@@ -43,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 ALIASES: dict[str, str] = {
     "generate-contract": "generate-contract",
+    "replay-suite": "replay",
     "run-verify": "verify",
 }
 """Console script → the command that it is."""

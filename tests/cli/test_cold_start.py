@@ -40,6 +40,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert bench("demo", "--dir", folder, cwd=folder).code == 0
     (folder / "run.json").write_text('{"trace_id": "t", "tool_calls": [{"name": "x"}]}')
     (folder / "w.json").write_text('{"steps": []}')
+    (folder / "my_agent.py").write_text("def run(user, recorder): ...")
+    (folder / "fixtures").mkdir()
+    (folder / "fixtures" / "f.json").write_text('{"id": "f", "input": {"user": "hi"}}')
     (folder / "a.json").write_text('{"entries": []}')
     (folder / "refund.yaml").write_text(
         'workflow: w\ncontract_version: "1"\ntools: {required: [x]}\n'
@@ -59,6 +62,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["verify", "--list-plugins"],
         ["generate-contract", "--from-file", "run.json", "--workflow", "w"],
         ["families"],
+        ["replay", "--agent", "my_agent:run"],
         ["workflow-trace-fidelity", "--workflow-trace", "w.json", "--subject", "s", "--store"],
         ["trace-fidelity", "--agent-trace", "a.json", "--chat-trace", "a.json", "--subject", "s"],
     ],

@@ -331,6 +331,12 @@ model_key: model
 task: {from: session}
 first_date: 2026-01-01
 schedule: {cron: "0 3 * * *", timezone: Europe/Berlin, lookback_days: 1}
+replay:
+  agent: my_agent:run
+  comparable: {refund_payment: [order_id], get_order: "*"}
+  comparable_final: status
+  others: drop
+  texts: keep
 """
 
 
