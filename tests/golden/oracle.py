@@ -156,14 +156,23 @@ def call_fits(rule: Json, call: Json) -> bool:
 def value_fits(wanted: Any, given: Any) -> bool:
     if isinstance(wanted, dict) and "any" in wanted:
         return True
+    if isinstance(wanted, dict) and "literal" in wanted:
+        return same(wanted["literal"], given)
     if isinstance(wanted, dict) and "regex" in wanted:
         return isinstance(given, str) and re.search(wanted["regex"], given) is not None
     if isinstance(wanted, dict) and "approx" in wanted:
         number = isinstance(given, int | float) and not isinstance(given, bool)
         return number and abs(given - wanted["approx"]) <= wanted.get("tol", 1e-9)
-    if isinstance(wanted, bool) or isinstance(given, bool):
-        return wanted is given
-    return bool(wanted == given)
+    return same(wanted, given)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality of JSON: as in Python, but a boolean is no number."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return set(one) == set(other) and all(same(one[key], other[key]) for key in one)
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 # What else may happen.
