@@ -18,7 +18,7 @@ from benchmark_assets.adapters.benchmarks.adk import (
 from benchmark_assets.cli.import_tasks import command
 from benchmark_assets.model.problem import InputError
 from tests.adapters.test_formats import ODD, changed, places
-from tests.golden.conformance import ADK_GOLDEN, HELM, HELM_SET, Expected
+from tests.golden.conformance import ADK_GOLDEN, HELM, HELM_SET, Expected, mutated
 from tests.golden.oracle import failing
 from tests.real_data import REAL, needs_real_data
 
@@ -70,6 +70,16 @@ def test_a_published_case_passes_on_its_own_path(name: str) -> None:
     cases, fixtures = cases_of(data, "x"), fixtures_of(data, "x")
     for case, fixture in zip(cases, fixtures, strict=True):
         assert failing(fixture, golden_trace_of(case)) == set()
+
+
+@needs_real_data
+@pytest.mark.parametrize("name", FILES)
+def test_a_published_case_fails_on_every_mutation_of_its_path(name: str) -> None:
+    data = json.loads((REAL / name).read_bytes())
+    for case, fixture in zip(cases_of(data, "x"), fixtures_of(data, "x"), strict=True):
+        found = dict(mutated(fixture, golden_trace_of(case)))
+        assert len(found) >= (12 if any(call.arguments for call in case.calls) else 3), found.keys()
+        assert [kind for kind, trace in found.items() if not failing(fixture, trace)] == []
 
 
 def test_a_conversation_is_one_fixture() -> None:

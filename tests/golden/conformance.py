@@ -1,12 +1,18 @@
 """What published eval sets must be read as, established by reading the files themselves.
 
-Belongs here: for each file of real data its cases, written down by hand. Does not belong here:
-anything that is computed from the files.
+Belongs here: for each file of real data its cases, written down by hand, and the faults of their
+golden traces. Does not belong here: anything that is computed by the product.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
+
+from tests.golden.domains import DOMAINS, Tool
+from tests.golden.faults import mutations
+from tests.golden.plans import Json, Plan, Run
 
 Calls = list[tuple[str, dict[str, Any]]]
 
@@ -172,3 +178,39 @@ HELM = Expected(
     "2. Release name: kagent-crds\n   - Namespace: kagent\n   - Revision: 1\n"
     "   - Status: deployed\n   - Chart: kagent-crds-0.7.14",
 )
+
+
+OTHER_FAULTS = frozenset(
+    {"inserted forbidden tool", "forbidden tool that failed", "missing words", "unwanted words"}
+)
+"""Kinds of fault that eval sets say nothing of: they forbid no tool by name, and words have a fault
+of their own here."""
+
+
+def mutated(fixture: Json, golden: Json) -> Iterator[tuple[str, Json]]:
+    """Every fault that has a place in an eval case's golden trace: kind and trace."""
+    calls = golden["tools"]
+    keys = {
+        name: tuple(sorted({key for c in calls if c["name"] == name for key in c["arguments"]}))
+        for name in dict.fromkeys(call["name"] for call in calls)
+    }
+    answered = golden["final"] is not None
+    plan = Plan(
+        domain=replace(
+            DOMAINS[0],
+            reads=(),
+            writes=tuple(Tool(name, {}) for name in keys if not name.startswith("get_")),
+        ),
+        expect=fixture["expect"],
+        clean=lambda _: Run(golden, []),
+        legal=(tuple(call["name"] for call in calls),),
+        keys=keys,
+        pinned=keys,
+        exact_args=frozenset(keys),
+        has_schema=False,
+    )
+    for kind, _, trace in mutations(plan, Run(golden, ["step"] * len(calls))):
+        if kind not in OTHER_FAULTS and (answered or kind != "no payload"):
+            yield kind, trace
+    if answered:
+        yield "another answer", {**golden, "final": {"answer": "I cannot help with that."}}

@@ -231,7 +231,7 @@ def errored_call(rng: Random, plan: Plan, run: Run) -> Fault | None:
         return None
     index = rng.choice(steps(run))
     broken = run.tools[index]
-    del broken["result"]
+    broken.pop("result", None)
     broken["error"] = "503 service unavailable"
     return fault(
         demanded(plan),
@@ -246,7 +246,7 @@ def retried_write(rng: Random, plan: Plan, run: Run) -> Fault | None:
         return None
     index = rng.choice(places)
     failed = copy.deepcopy(run.tools[index])
-    del failed["result"]
+    failed.pop("result", None)
     run.insert(index, failed | {"error": "timed out"})
     return fault("path", f"{at(index, failed['name'])} failed and was tried again", "health")
 
