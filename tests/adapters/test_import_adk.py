@@ -92,8 +92,8 @@ def test_a_conversation_is_one_fixture() -> None:
         {
             "id": "a",
             "version": "1",
-            "comment": "ADK eval case a",
-            "input": {"user": "First.", "turns": ["Second."], "state": {"k": 1}},
+            "comment": 'ADK eval case a; its session starts with {"k":1}',
+            "input": {"user": "First.", "turns": ["Second."]},
             "expect": {
                 "tool_names": ["look", "look", "act"],
                 "calls": [

@@ -39,8 +39,8 @@ BY_NAME: dict[str, str] = {
 
 BY_START: dict[str, str] = {
     "call: ": "arguments",
-    "arguments: ": "arguments",
-    "values: ": "arguments",
+    "every call: ": "arguments",
+    "value hashes: ": "arguments",
     "forbidden: ": "forbidden",
     "before: ": "before",
     "question": "question",
@@ -54,7 +54,9 @@ def rule_of(check: Check) -> str:
     """The word for the rule of a check. A name that is not known here is an error of the test."""
     if check.name in BY_NAME:
         return BY_NAME[check.name]
-    return next(rule for start, rule in BY_START.items() if check.name.startswith(start))
+    rule = next((rule for start, rule in BY_START.items() if check.name.startswith(start)), None)
+    assert rule is not None, f"tell which rule the check is of: {check.name}"
+    return rule
 
 
 def snapshot(trace: Json) -> TraceSnapshot:

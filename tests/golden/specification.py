@@ -636,7 +636,7 @@ CASES: list[Case] = [
     Case(
         "the missing identifier is assumed",
         "it just starts assuming the missing identifier",
-        fixture("which-order", input={"user": "Refund my order."}),
+        {**REFUND, "id": "which-order", "input": {"user": "Refund my order."}},
         trace(LOOK, REFUNDED, asked_at=None),
         False,
         "question",

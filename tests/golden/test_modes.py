@@ -31,7 +31,7 @@ def test_most_cells_are_alike() -> None:
         "none" if cell.ours is None else "same" if cell.ours == cell.theirs else "other"
         for cell in CELLS
     )
-    assert counts == {"same": 181, "none": 16, "other": 17}
+    assert counts == {"same": 180, "none": 16, "other": 18}
 
 
 @pytest.mark.parametrize("cell", [c for c in CELLS if c.ours is not None], ids=lambda c: c.cell_id)

@@ -14,8 +14,8 @@ records of runs.
 
 What becomes of it:
 
-* `input.user` is the first turn, `input.turns` are the others; `input.state` is what the session
-  starts with, if anything.
+* `input.user` is the first turn, `input.turns` are the others. What the session starts with is in
+  `comment`: it is the agent's matter, and no demand on it.
 * The calls of all turns are one path. Arguments are compared as they stand, and an argument that
   is not expected is wrong.
 * Of the last turn's reference answer each line must be said, if it has one. Answers of turns before
@@ -140,8 +140,6 @@ def fixture_of(case: EvalCase, *, answers: bool = True) -> dict[str, Any]:
     given: dict[str, Any] = {"user": first.user}
     if others:
         given["turns"] = [turn.user for turn in others]
-    if case.state:
-        given["state"] = case.state
     expect: dict[str, Any] = {"tool_names": [call.name for call in case.calls]}
     if case.calls:
         expect["calls"] = _rules(case.calls)
@@ -151,7 +149,7 @@ def fixture_of(case: EvalCase, *, answers: bool = True) -> dict[str, Any]:
     return {
         "id": case.fixture_id,
         "version": VERSION,
-        "comment": f"ADK eval case {case.name}",
+        "comment": f"ADK eval case {case.name}" + _starting(case.state),
         "input": given,
         "expect": expect,
     }
@@ -192,6 +190,10 @@ def _rules(calls: tuple[Call, ...]) -> list[dict[str, Any]]:
         rule["min"] += 1
         rule["max"] += 1
     return list(rules.values())
+
+
+def _starting(state: dict[str, Any]) -> str:
+    return f"; its session starts with {canonical_json(state).decode()}" if state else ""
 
 
 def _literal(value: Any) -> Any:
