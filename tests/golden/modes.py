@@ -134,8 +134,8 @@ PATHS: list[tuple[str, tuple[Called, ...], tuple[Called, ...], str]] = [
 """Names alone: arguments are the same throughout."""
 
 UNMEASURED = (
-    "where nothing was called nothing was measured, and what was not measured does not pass: a "
-    "fixture that allows silence lists no step, or marks all as optional"
+    "where nothing was called nothing was measured, and what was not measured does not pass: that "
+    "silence is right is said by a path without steps, or of optional ones in any other order"
 )
 
 
