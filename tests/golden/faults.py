@@ -373,8 +373,12 @@ def question_between_writes(rng: Random, plan: Plan, run: Run) -> Fault | None:
 def too_many_extra_calls(rng: Random, plan: Plan, run: Run) -> Fault | None:
     if plan.max_extra is None:
         return None
+    # A further call of a tool that the path names is as much one too many as any other.
+    own = [run.tools[i] for i in steps(run) if i not in writing(plan, run)]
+    again = rng.random() < 0.5
     while sum(role == "free" for role in run.roles) <= plan.max_extra:
-        run.insert(rng.randint(0, len(run.tools)), aside(plan.domain, rng))
+        more = copy.deepcopy(rng.choice(own)) if again else aside(plan.domain, rng)
+        run.insert(rng.randint(0, len(run.tools)), more)
     return fault("extra", f"{plan.max_extra + 1} further calls where {plan.max_extra} may be")
 
 

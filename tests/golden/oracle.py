@@ -93,13 +93,14 @@ def ways(expect: Json, calls: list[Json]) -> Iterator[set[int]]:
                     yield set(good)
             elif order == "subset":
                 # Of a trace without calls nothing was measured, unless none was expected.
-                if not Counter(names) - Counter(plain) and (calls or not path):
-                    yield set(range(len(calls)))
+                taken = Counter(names[i] for i in good)
+                if set(names) <= set(plain) and not taken - Counter(plain) and (calls or not path):
+                    yield set(good)
             else:
                 for chosen in itertools.combinations(good, len(plain)):
-                    taken = [names[i] for i in chosen]
+                    done = [names[i] for i in chosen]
                     wanted = plain if order == "in_order" else sorted(plain)
-                    if (taken if order == "in_order" else sorted(taken)) == wanted:
+                    if (done if order == "in_order" else sorted(done)) == wanted:
                         yield set(chosen)
 
 
@@ -188,7 +189,9 @@ def unlisted(expect: Json, calls: list[Json]) -> set[int]:
     """The calls that neither the path taken nor a rule accounts for.
 
     Of several ways to take a path, the one that accounts for most. Where no path was taken, the
-    calls of all tools that some path names are taken for listed.
+    calls of all tools that some path names are taken for listed. A rule accounts for all calls that
+    fit it if it says how many there may be; else, where it matters, for as many as it demands, and
+    for those first that are accounted for anyway. Keys that calls must have account for none.
     """
     named = {
         step["tool"] if isinstance(step, dict) else step
@@ -198,8 +201,19 @@ def unlisted(expect: Json, calls: list[Json]) -> set[int]:
     nearest = {i for i, call in enumerate(calls) if call["name"] in named}
     listed = max(ways(expect, calls), key=len, default=nearest) if paths(expect) else set()
     for rule in expect.get("calls", []):
-        listed |= {i for i, call in enumerate(calls) if call_fits(rule, call)}
+        fitting = {i for i, call in enumerate(calls) if call_fits(rule, call)}
+        counted = {i for i in fitting if not failed(calls[i]) and matters(expect, calls[i]["name"])}
+        if "max" in rule:
+            counted = set()
+        first = sorted(counted, key=lambda i: (i not in listed, i))[: max(rule.get("min", 1), 1)]
+        listed |= fitting - counted | set(first)
     return set(range(len(calls))) - listed
+
+
+def matters(expect: Json, name: str) -> bool:
+    """Whether one more call of a tool could be one too many."""
+    anything = expect.get("extra") == "forbid" or "max_extra_calls" in expect
+    return anything or writes(expect, name)
 
 
 def too_much_extra(expect: Json, calls: list[Json]) -> bool:

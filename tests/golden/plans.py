@@ -384,6 +384,7 @@ def limited_extra(domain: Domain, rng: Random) -> Plan:
     tools = pick(rng, domain.reads, 1, 2) + pick(rng, domain.writes, 1, 2)
     order = rng.choice(["in_order", "superset"])
     most = rng.randint(0, 3)
+    keys = some_keys(rng, tools)
 
     def clean(rng: Random) -> Run:
         placed = tools if order == "in_order" else rng.sample(tools, len(tools))
@@ -392,10 +393,11 @@ def limited_extra(domain: Domain, rng: Random) -> Plan:
     expect = {
         "allowed_paths": [{"path": names(tools), "order": order}],
         "max_extra_calls": most,
+        "required_arg_keys": as_lists(keys),
         "forbidden_tools": names(domain.forbidden),
         "final_schema": schema(domain),
     }
-    return Plan(domain, expect, clean, order=order, max_extra=most)
+    return Plan(domain, expect, clean, order=order, max_extra=most, keys=keys)
 
 
 def optional_and_repeated(domain: Domain, rng: Random) -> Plan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from random import Random
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.golden.corpus import Case, corpus
 from tests.golden.grading import broken, graded, judged, said
 from tests.golden.oracle import failing
 from tests.golden.plans import FAMILIES
+from tests.golden.small import small_fixture, small_trace
 from tests.golden.specification import CASES, GOLDEN, PATH_HASHES, REFUND
 from tests.golden.specification import Case as Sentence
 from tests.real_data import REAL, needs_real_data
@@ -62,6 +64,20 @@ def test_the_grader_and_the_oracle_agree_on_every_trace(cases: list[Case]) -> No
     )
     assert {key: n for key, n in found.items() if key[1] != key[2]} == {}
     assert sum(found.values()) == len(cases)
+
+
+def test_the_grader_and_the_oracle_agree_on_what_nobody_thinks_of() -> None:
+    rng = Random(5)
+    passed = 0
+    for _ in range(600):
+        fixture = small_fixture(rng)
+        for _ in range(5):
+            trace = small_trace(rng)
+            result = graded(fixture, trace)
+            assert broken(result) == failing(fixture, trace), (fixture, trace, result.failures)
+            assert result.passed is (broken(result) == set())
+            passed += result.passed
+    assert 200 < passed < 1500
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
