@@ -50,6 +50,8 @@ def small_fixture(rng: Random) -> Json:
             expect["max_extra_calls"] = rng.randint(0, 2)
     if rng.random() < 0.4:
         expect["calls"] = [rule(rng, tool) for tool in rng.sample(TOOLS, rng.randint(1, 2))]
+    if rng.random() < 0.3:
+        expect["required_arg_keys"] = {rng.choice(TOOLS): ["n"]}
     if expect and rng.random() < 0.3:
         expect["extra"] = rng.choice(["forbid", "reads_only"])
         expect["writes"] = ["set_*"]
@@ -75,6 +77,8 @@ def small_trace(rng: Random) -> Json:
     calls: list[Json] = []
     for _ in range(rng.randint(1, 5)):
         call: Json = {"name": rng.choice(TOOLS), "arguments": {"n": rng.choice([1, 1, 1, 2])}}
+        if rng.random() < 0.05:
+            call["arguments"] = {}
         calls.append(call | ({"error": "x"} if rng.random() < 0.12 else {"result": 1}))
     trace: Json = {"tools": calls, "final": {"status": "ok"}}
     asked = rng.random()

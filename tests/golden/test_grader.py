@@ -69,15 +69,19 @@ def test_the_grader_and_the_oracle_agree_on_every_trace(cases: list[Case]) -> No
 def test_the_grader_and_the_oracle_agree_on_what_nobody_thinks_of() -> None:
     rng = Random(5)
     passed = 0
-    for _ in range(600):
+    for _ in range(1500):
         fixture = small_fixture(rng)
         for _ in range(5):
             trace = small_trace(rng)
             result = graded(fixture, trace)
-            assert broken(result) == failing(fixture, trace), (fixture, trace, result.failures)
+            mine, true = broken(result), failing(fixture, trace)
+            if "path" in true:
+                # A call that the path misses may be missed for its arguments, too.
+                mine, true = mine - {"arguments"}, true - {"arguments"}
+            assert mine == true, (fixture, trace, result.failures)
             assert result.passed is (broken(result) == set())
             passed += result.passed
-    assert 200 < passed < 1500
+    assert 400 < passed < 4000
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
