@@ -123,7 +123,14 @@ def arguments_fit(expect: Json, calls: list[Json]) -> bool:
         for call in every
         for key, wanted in expect.get("value_hashes", {}).get(call["name"], {}).items()
     )
-    return keys_there and values_same and all(rule_kept(r, calls) for r in expect.get("calls", []))
+    return keys_there and values_same and all(rule_kept(r, calls) for r in rules(expect))
+
+
+def rules(expect: Json) -> list[Json]:
+    """The calls that must occur. Keys name them only where no path does."""
+    keys = {} if paths(expect) else expect.get("required_arg_keys", {})
+    named = [{"tool": tool, "args": names, "args_mode": "keys"} for tool, names in keys.items()]
+    return [*expect.get("calls", []), *named]
 
 
 def digest(value: Any) -> str:
@@ -191,7 +198,7 @@ def unlisted(expect: Json, calls: list[Json]) -> set[int]:
     Of several ways to take a path, the one that accounts for most. Where no path was taken, the
     calls of all tools that some path names are taken for listed. A rule accounts for all calls that
     fit it if it says how many there may be; else, where it matters, for as many as it demands, and
-    for those first that are accounted for anyway. Keys that calls must have account for none.
+    for those first that are accounted for anyway. Beside a path, keys account for no call.
     """
     named = {
         step["tool"] if isinstance(step, dict) else step
@@ -200,7 +207,7 @@ def unlisted(expect: Json, calls: list[Json]) -> set[int]:
     }
     nearest = {i for i, call in enumerate(calls) if call["name"] in named}
     listed = max(ways(expect, calls), key=len, default=nearest) if paths(expect) else set()
-    for rule in expect.get("calls", []):
+    for rule in rules(expect):
         fitting = {i for i, call in enumerate(calls) if call_fits(rule, call)}
         counted = {i for i in fitting if not failed(calls[i]) and matters(expect, calls[i]["name"])}
         if "max" in rule:
