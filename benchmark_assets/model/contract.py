@@ -330,7 +330,9 @@ class Trajectory(Section):
     order: Order = "exact"
     calls: Annotated[tuple[CallRule, ...], BeforeValidator(_tuple)] = ()
     before: Annotated[tuple[Pair, ...], BeforeValidator(_tuple)] = ()
-    value_hashes: dict[NonEmpty, dict[NonEmpty, HashPrefix]] = Field(default_factory=dict)
+    value_hashes: dict[NonEmpty, Annotated[dict[NonEmpty, HashPrefix], Field(min_length=1)]] = (
+        Field(default_factory=dict)
+    )
     writes: Names = ()
     ask_before_write: bool = False
     extra: Literal["allow", "reads_only", "forbid"] = "allow"
@@ -351,6 +353,11 @@ class Trajectory(Section):
             and rule.max is None
             and rule.occurrences == "any"
         ]
+        problems += [
+            f"before[{index}]: names {first} twice, and a tool never comes before itself"
+            for index, (first, second) in enumerate(self.before)
+            if first == second
+        ]
         if self.max_extra_calls is not None and not self.allowed_paths and not self.calls:
             problems.append(
                 "max_extra_calls counts calls besides allowed_paths and calls, and there are none; "
@@ -359,7 +366,10 @@ class Trajectory(Section):
         if problems:
             raise ValueError("; ".join(problems))
         if self.demands_nothing:
-            raise ValueError("demands nothing: give allowed_paths, calls, before or extra")
+            raise ValueError(
+                "demands nothing: give allowed_paths, calls, before, value_hashes, "
+                "ask_before_write or extra"
+            )
         return self
 
     @property
