@@ -360,8 +360,8 @@ class Trajectory(Section):
         ]
         if self.max_extra_calls is not None and not self.allowed_paths and not self.calls:
             problems.append(
-                "max_extra_calls counts calls besides allowed_paths and calls, and there are none; "
-                "budget.max_tool_calls limits all"
+                "max_extra_calls: counts calls besides allowed_paths and calls, and there are "
+                "none; limit all calls with max_tool_calls, a key of a budget"
             )
         if problems:
             raise ValueError("; ".join(problems))
