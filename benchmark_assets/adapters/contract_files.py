@@ -82,8 +82,9 @@ _CURES = {
     **{
         f"applies_to.{key}": "write a text in quotes, or {contains: …}, {regex: …} or {glob: …}"
         for key in AppliesTo.model_fields
-        if key != "metadata"
+        if key not in ("metadata", "any_of")
     },
+    "applies_to.any_of": "write [{task: …}, {prompt: …}]",
 }
 
 

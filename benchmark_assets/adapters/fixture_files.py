@@ -42,6 +42,7 @@ _CURES = {
     "id": 'add `"id": "…"`, which also names the candidate traces',
     "input": 'add `"input": {"user": "…"}`',
     "input.user": 'add `"user": "…"`, what the user says',
+    "version": 'put it in quotes, as it is to be read: "1.10"',
     "expect": 'add `"expect": {"tool_names": […]}`',
     "expect.calls[].tool": 'add `"tool": "…"`, the tool to be called',
 }
@@ -150,7 +151,10 @@ def parse_json(data: bytes, name: str) -> Document:
     except RecursionError as error:
         raise InputError(_too_deep(name)) from error
     except ValueError as error:  # Python refuses to convert thousands of digits
-        raise InputError(Problem("holds a number that is too long", file=name)) from error
+        cure = "put it in quotes"
+        raise InputError(
+            Problem("has a number of too many digits", file=name, cure=cure)
+        ) from error
     if not isinstance(value, dict):
         cure = 'write one object: {"id": …, "input": …, "expect": …}'
         raise InputError(Problem("is no JSON object", file=name, line=1, cure=cure))
@@ -290,7 +294,7 @@ _EMAIL = re.compile(r"[\w.+-]{1,64}@((?:[\w-]{1,63}\.){1,9}[\w-]{2,63})")
 _RESERVED = re.compile(
     r"(^|\.)(example\.(com|net|org)|example|test|invalid|localhost)$", re.IGNORECASE
 )
-_CARD = re.compile(r"(?<![\w.-])(?:[3-6]|2[ -]?[2-7])(?:[ -]?[0-9]){12,18}(?![\w.-])")
+_CARD = re.compile(r"(?<![\w.-])(?:[3-6]|2[ -]?[2-7])(?:[ -]?[0-9]){12,18}(?![\w-]|\.[0-9])")
 _CARD_DIGITS = range(13, 20)
 _PHONE = re.compile(
     # With a country's code; then as in North America; then with the zero of national calls.

@@ -678,6 +678,10 @@ def _models_at(annotation: Any, path: KeyPath, data: Any) -> list[type[BaseModel
             return []
         if not path:
             return [annotation]
+        if isinstance(path[0], int):
+            # A list stands for a section that has one, such as a path without an order.
+            first = next(iter(annotation.model_fields))
+            return _models_at(annotation.model_fields[first].annotation, path, data)
         for name, info in annotation.model_fields.items():
             if path[0] in (name, info.alias):
                 return _models_at(info.annotation, path[1:], _step(data, path[0]))

@@ -14,7 +14,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.matchers import matcher_problems
@@ -115,8 +116,7 @@ class AppliesTo(Section):
 
     @model_validator(mode="after")
     def _some_condition(self) -> AppliesTo:
-        named = self.model_fields_set - {"metadata", "any_of"}
-        if not named and not self.metadata and not self.any_of:
+        if not any(value for _, value in self):
             raise ValueError("names no condition; leave the section out to select by workflow")
         return self
 
@@ -262,7 +262,11 @@ no others. `subset`: no others than these, and maybe fewer.
 
 
 def _step(value: Any) -> Any:
-    return {"tool": value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        return {"tool": value}
+    if not isinstance(value, dict | PathStep):
+        raise PydanticKnownError("string_type")
+    return value
 
 
 class PathStep(Section):
@@ -283,7 +287,11 @@ Step = Annotated[PathStep, BeforeValidator(_step, json_schema_input_type=NonEmpt
 
 
 def _path(value: Any) -> Any:
-    return {"path": value} if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return {"path": value}
+    if not isinstance(value, dict | LegalPath):
+        raise PydanticKnownError("tuple_type")
+    return value
 
 
 class LegalPath(Section):
@@ -302,7 +310,14 @@ Path = Annotated[
     LegalPath, BeforeValidator(_path, json_schema_input_type=tuple[Step, ...] | LegalPath)
 ]
 
-Pair = Annotated[tuple[NonEmpty, ...], BeforeValidator(_tuple), Field(min_length=2, max_length=2)]
+
+def _two(value: tuple[str, ...]) -> tuple[str, ...]:
+    if len(value) != 2:
+        raise ValueError(f"names {len(value)} tools; write two, [FIRST, THEN]")
+    return value
+
+
+Pair = Annotated[tuple[NonEmpty, ...], BeforeValidator(_tuple), AfterValidator(_two)]
 
 HashPrefix = Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")]
 """Hex digits that a SHA-256 begins with; 16 are 64 bits, which nobody meets by chance."""
