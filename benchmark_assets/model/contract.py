@@ -313,7 +313,7 @@ Path = Annotated[
 
 def _two(value: tuple[str, ...]) -> tuple[str, ...]:
     if len(value) != 2:
-        raise ValueError(f"names {len(value)} tools; write two, [FIRST, THEN]")
+        raise ValueError("is no pair of tools; write [FIRST, THEN]")
     return value
 
 

@@ -74,6 +74,7 @@ class PublishedExpect(Section):
         must_ask_before_write: `ask_before_write`.
         write_tools: `writes`.
         final_schema: `schema`.
+        ends_with: How the run must end, in its source's words; globs: a contract's `ends_with`.
     """
 
     tool_names: Annotated[tuple[NonEmpty, ...], BeforeValidator(_list)] | None = None
@@ -121,15 +122,19 @@ class FixtureSource(Section):
         comment: What it is about, for people.
         workflow: The use case.
         group: What the leaderboard groups by; default: `workflow`.
+        schema_: Where editors find the schema of fixtures (key `$schema`); says nothing else.
     """
 
     id: NonEmpty
     input: FixtureInput
     expect: Expect  # type: ignore[valid-type]
-    version: Annotated[NonEmpty, BeforeValidator(_text)] = "1"
+    version: Annotated[NonEmpty, BeforeValidator(_text, json_schema_input_type=NonEmpty | int)] = (
+        "1"
+    )
     comment: str | None = None
     workflow: NonEmpty = WORKFLOW
     group: NonEmpty | None = None
+    schema_: str | None = Field(default=None, alias="$schema")
 
     @model_validator(mode="after")
     def _one_name_each(self) -> FixtureSource:
