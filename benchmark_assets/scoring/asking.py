@@ -117,7 +117,7 @@ def question_check(evidence: Evidence, harness: str | None, writes: Writes) -> C
     late = next((m for m in trace.questions), None)
     observed = "no question"
     if asked:
-        observed = f"a question after {min(asked)} calls" + (f": {show(late.text)}" if late else "")
+        observed = f"a question after call {min(asked)}" + (f": {show(late.text)}" if late else "")
     return Check(
         name=name,
         outcome="failed",

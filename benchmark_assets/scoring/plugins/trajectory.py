@@ -270,7 +270,7 @@ def _each_check(
             reason=None if made else f"{rule.tool} was not called",
         )
     index, call = off[0]
-    more = f" (and {len(off) - 1} more calls)" if len(off) > 1 else ""
+    more = f" (and {len(off) - 1} more)" if len(off) > 1 else ""
     difference = args_mismatches(rule.args, rule.args_mode, call.arguments)[0]
     return Check(
         name=name,
