@@ -209,9 +209,11 @@ def divergence(path: LegalPath, calls: Sequence[ToolCall], order: Order) -> Dive
     steps = path.path
     ordered = order in ("exact", "in_order")
     aligned = _align(steps, calls) if ordered else _pair(steps, calls)
+    # Of a subset nothing is missing.
+    shown = [item for item in aligned if order != "subset" or item.kind != "missing"]
     return Divergence(
         *_first_difference(aligned, steps, calls, order),
-        diff=", ".join(_show_aligned(item, calls, order) for item in aligned) or "no call",
+        diff=", ".join(_show_aligned(item, calls, order) for item in shown) or "no call",
         similarity=similarity(aligned),
     )
 

@@ -282,7 +282,7 @@ ORDERS = list(get_args(Order))
     [
         ("trajectory", "order", "none", ORDERS),
         ("trajectory", "ask_before_write", False, [True, False]),
-        ("trajectory.allowed_paths", "order", None, ["unordered", "exact", None]),
+        ("trajectory.allowed_paths", "order", None, ["unordered", "exact"]),
         ("trajectory.calls", "occurrences", "any", ["any", "each"]),
         ("trajectory", "extra", "allow", ["allow", "reads_only", "forbid"]),
         ("trajectory.calls", "args_mode", "subset", ["exact", "subset", "keys"]),
