@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -91,6 +92,7 @@ def _snapshot(file: TraceFile, record: str | None, value: dict[str, Any]) -> Tra
     user = value.get("input")
     final = value.get("final")
     fixture = id_or_none(value.get("fixture"))
+    started, ended = parse_time(value.get("started_at")), parse_time(value.get("ended_at"))
     return TraceSnapshot(
         trace_id=id_or_none(value.get("id")) or file.made_id(record or ""),
         origin=file.origin("recorder", record),
@@ -99,8 +101,9 @@ def _snapshot(file: TraceFile, record: str | None, value: dict[str, Any]) -> Tra
         model=text_or_none(value.get("model")),
         task=fixture,
         trial=whole_number(value.get("trial"), 2**31 - 1),
-        started_at=parse_time(value.get("started_at")),
-        ended_at=parse_time(value.get("ended_at")),
+        started_at=started,
+        ended_at=ended,
+        duration_ms=_duration(started, ended),
         prompt=text_or_none(user.get("user")) if isinstance(user, dict) else None,
         final_answer=_answer(final),
         ended_normally=False if error is not None else None,
@@ -111,6 +114,13 @@ def _snapshot(file: TraceFile, record: str | None, value: dict[str, Any]) -> Tra
         asked_clarification=asked if isinstance(asked, bool) and not questions else None,
         problem=problem,
     )
+
+
+def _duration(started: datetime | None, ended: datetime | None) -> int | None:
+    """Milliseconds between two times; None if one is unknown, or they are the wrong way round."""
+    if started is None or ended is None or ended < started:
+        return None
+    return whole_number(round((ended - started).total_seconds() * 1000))
 
 
 def _call(tool: dict[str, Any]) -> ToolCall:
