@@ -92,7 +92,7 @@ def _listed(
     listed = set(used)
     repeated: list[tuple[list[int], int]] = []
     for rule, matched in fitting:
-        if rule.occurrences == "each" and not rule.min:
+        if rule.occurrences == "each" and not rule.min and rule.max is None:
             continue  # it says how each call must be, and not that one may be made
         demanded = max(rule.min, 1)
         bound = [i for i in matched if succeeded(calls[i]) and restricted(i)]
