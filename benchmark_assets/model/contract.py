@@ -12,7 +12,7 @@ never runs.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
@@ -208,27 +208,20 @@ class ToolPolicy(Section):
         return not (self.required or self.optional or self.forbidden)
 
 
-class CallRule(Section):
-    """One call that must occur, successfully, between `min` and `max` times.
+class _WithArguments(Section):
+    """A tool and what its arguments must be.
 
     Attributes:
-        tool: The tool, as a glob.
+        tool: The tool.
         args: Arguments by name, values being literals or matchers; a list of names is short for
             these names with any value.
         args_mode: `subset`: the listed arguments, others are free. `exact`: these and no others.
             `keys`: the listed names, values are free. `ignore`: any arguments.
-        min: How often at least.
-        max: How often at most.
-        occurrences: `any`: so many calls must fit, whatever the others are. `each`: every call of
-            the tool must fit, too, failed ones included.
     """
 
     tool: NonEmpty
     args: dict[str, Any] = Field(default_factory=dict)
     args_mode: Literal["exact", "subset", "keys", "ignore"] = "subset"
-    min: Annotated[int, Field(ge=0)] = 1
-    max: Annotated[int, Field(ge=0)] | None = None
-    occurrences: Literal["any", "each"] = "any"
 
     @field_validator("args", mode="before", json_schema_input_type=dict[str, Any] | tuple[str, ...])
     @classmethod
@@ -239,17 +232,43 @@ class CallRule(Section):
         return value
 
     @model_validator(mode="after")
-    def _consistent(self) -> CallRule:
-        problems = []
-        if self.max is not None and self.max < self.min:
-            problems.append(f"max {self.max} is below min {self.min}")
+    def _matchers(self) -> Self:
         # A validator of `args` alone would put `args` twice into the place that is reported.
-        problems += [
-            p for key, value in self.args.items() for p in matcher_problems(value, f"args.{key}")
+        problems = [
+            *self._contradictions(),
+            *(
+                p
+                for key, value in self.args.items()
+                for p in matcher_problems(value, f"args.{key}")
+            ),
         ]
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def _contradictions(self) -> list[str]:
+        return []
+
+
+class CallRule(_WithArguments):
+    """One call that must occur, successfully, between `min` and `max` times.
+
+    Attributes:
+        tool: The tool, as a glob.
+        min: How often at least.
+        max: How often at most.
+        occurrences: `any`: so many calls must fit, whatever the others are. `each`: every call of
+            the tool must fit, too, failed ones included.
+    """
+
+    min: Annotated[int, Field(ge=0)] = 1
+    max: Annotated[int, Field(ge=0)] | None = None
+    occurrences: Literal["any", "each"] = "any"
+
+    def _contradictions(self) -> list[str]:
+        if self.max is not None and self.max < self.min:
+            return [f"max {self.max} is below min {self.min}"]
+        return []
 
 
 Order = Literal["exact", "in_order", "any_order", "unordered", "subset", "superset"]
@@ -269,18 +288,23 @@ def _step(value: Any) -> Any:
     return value
 
 
-class PathStep(Section):
+class PathStep(_WithArguments):
     """One call on a path; a plain text is short for a tool that is called once.
 
     Attributes:
         tool: The tool's name.
+        args: What the arguments must be for the call to be this step, as in `calls`.
         optional: Whether the path is legal without it.
         repeat: Whether it may be called again.
     """
 
-    tool: NonEmpty
     optional: bool = False
     repeat: bool = False
+
+    @property
+    def any_arguments(self) -> bool:
+        """Whether every call of the tool is this step."""
+        return self.args_mode == "ignore" or (not self.args and self.args_mode != "exact")
 
 
 Step = Annotated[PathStep, BeforeValidator(_step, json_schema_input_type=NonEmpty | PathStep)]

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from benchmark_assets.model.contract import LegalPath, Order, PathStep
 from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.scoring.calls import succeeded
+from benchmark_assets.scoring.matching import args_mismatches, pair_up, show
 
 Steps = Sequence[PathStep]
 
@@ -39,8 +40,16 @@ def show_path(steps: Steps) -> str:
 
 
 def _show_step(step: PathStep) -> str:
-    text = step.tool + ("+" if step.repeat else "")
+    given = "" if step.any_arguments else f"({show(step.args)})"
+    text = step.tool + given + ("+" if step.repeat else "")
     return f"[{text}]" if step.optional else text
+
+
+def is_step(step: PathStep, call: ToolCall) -> bool:
+    """Whether a call is a step's: of its tool, with its arguments; it may have failed."""
+    return step.tool == call.name and (
+        step.any_arguments or not args_mismatches(step.args, step.args_mode, call.arguments)
+    )
 
 
 # Fitting.
@@ -67,10 +76,12 @@ def _needs(steps: Steps) -> dict[str, _Needs]:
 def follow(steps: Steps, calls: Sequence[ToolCall], order: Order) -> set[int] | None:
     """Return the indices of the calls that make up a path, or None if the calls do not fit it."""
     if order == "exact":
-        whole = all(map(succeeded, calls)) and _matches(steps, [call.name for call in calls])
+        whole = all(map(succeeded, calls)) and _matches(steps, calls)
         return set(range(len(calls))) if whole else None
     if order == "in_order":
         return _subsequence(steps, calls)
+    if not all(step.any_arguments for step in steps):
+        return _assigned(steps, calls, order)
     needs = _needs(steps)
     closed = order in ("unordered", "subset")
     if closed and not all(call.name in needs for call in calls):
@@ -92,25 +103,84 @@ def follow(steps: Steps, calls: Sequence[ToolCall], order: Order) -> set[int] | 
     return used
 
 
-def _matches(steps: Steps, names: Sequence[str]) -> bool:
-    """Whether names are exactly the steps."""
-    number, places = _longest_start(steps, names)
-    return number == len(names) and len(steps) in places
+def _assigned(steps: Steps, calls: Sequence[ToolCall], order: Order) -> set[int] | None:
+    """As `follow`, in an order that leaves the order free, where steps differ in arguments.
+
+    A call may be one of several steps, so each gets one of its own by augmenting paths. That all
+    steps can be made, and that all calls can be steps, is enough for both at once: a matching
+    that covers either can be extended to one that covers both (Mendelsohn and Dulmage, 1958).
+    """
+    good = [i for i, call in enumerate(calls) if succeeded(call)]
+    closed = order in ("unordered", "subset")
+    if closed and not all(any(is_step(step, call) for step in steps) for call in calls):
+        return None
+    if order == "unordered" and len(good) < len(calls):
+        return None
+    pairs = _Pairs(steps, calls, good)
+    if order != "subset" and pairs.lacking():
+        return None
+    used = pairs.used()
+    return None if closed and len(used) < len(good) else used
 
 
-def _longest_start(steps: Steps, names: Sequence[str]) -> tuple[int, set[int]]:
-    """How many names can begin the path, and the places where one can then be (an NFA)."""
+class _Pairs:
+    """Steps and successful calls, each step with a call of its own as far as there is one."""
+
+    def __init__(self, steps: Steps, calls: Sequence[ToolCall], good: Sequence[int]) -> None:
+        self._steps = steps
+        self._good = good
+        self._calls_of = [
+            [place for place, i in enumerate(good) if is_step(step, calls[i])] for step in steps
+        ]
+        self._steps_of: list[list[int]] = [[] for _ in good]
+        for number, places in enumerate(self._calls_of):
+            for place in places:
+                self._steps_of[place].append(number)
+        self._call: dict[int, int] = {}
+        self._step: dict[int, int] = {}
+
+    def lacking(self) -> list[int]:
+        """The steps that must be made and for which no call is left."""
+        return [
+            number
+            for number, step in enumerate(self._steps)
+            if not step.optional
+            and number not in self._call
+            and not pair_up(number, self._calls_of, self._call, self._step)
+        ]
+
+    def used(self) -> set[int]:
+        """Most calls that can be steps, those that `lacking` paired among them."""
+        repeated = {number for number, step in enumerate(self._steps) if step.repeat}
+        for place, numbers in enumerate(self._steps_of):
+            if place not in self._step and repeated.isdisjoint(numbers):
+                pair_up(place, self._steps_of, self._step, self._call)
+        return {
+            i
+            for place, i in enumerate(self._good)
+            if place in self._step or not repeated.isdisjoint(self._steps_of[place])
+        }
+
+
+def _matches(steps: Steps, calls: Sequence[ToolCall]) -> bool:
+    """Whether calls are exactly the steps."""
+    number, places = _longest_start(steps, calls)
+    return number == len(calls) and len(steps) in places
+
+
+def _longest_start(steps: Steps, calls: Sequence[ToolCall]) -> tuple[int, set[int]]:
+    """How many calls can begin the path, and the places where one can then be (an NFA)."""
     # A place is the number of steps done; a step that may be repeated can be done again there.
     places = _closure(steps, {0})
-    for number, name in enumerate(names):
-        done = {p + 1 for p in places if p < len(steps) and steps[p].tool == name}
+    for number, call in enumerate(calls):
+        done = {p + 1 for p in places if p < len(steps) and is_step(steps[p], call)}
         # Where an optional step was left out, repeating it is making it once.
-        again = {p for p in places if p and steps[p - 1].repeat and steps[p - 1].tool == name}
+        again = {p for p in places if p and steps[p - 1].repeat and is_step(steps[p - 1], call)}
         following = _closure(steps, done | again)
         if not following:
             return number, places
         places = following
-    return len(names), places
+    return len(calls), places
 
 
 def _closure(steps: Steps, places: set[int]) -> set[int]:
@@ -144,6 +214,8 @@ def _subsequence(steps: Steps, calls: Sequence[ToolCall]) -> set[int] | None:
         if call.name not in at or not succeeded(call):
             continue
         for place in reversed(at[call.name]):
+            if not is_step(steps[place], call):
+                continue
             starts = [best[place]]
             if steps[place].repeat:
                 starts.append(best[place + 1])
@@ -183,6 +255,7 @@ class Aligned(NamedTuple):
     kind: Literal["same", "extra", "missing", "failed"]
     name: str
     call: int | None
+    step: int | None = None
 
 
 class Divergence(NamedTuple):
@@ -235,51 +308,52 @@ def _align(steps: Steps, calls: Sequence[ToolCall]) -> list[Aligned]:
     if _too_long(steps, calls):
         return _pair(steps, calls)
     good = [succeeded(call) for call in calls]
-    cost = _costs(steps, calls, good)
+    same = [[is_step(step, call) for call in calls] for step in steps]
+    cost = _costs(steps, same, good)
     found: list[Aligned] = []
     i = j = 0
     while i < len(steps) or j < len(calls):
-        moves = _moves(steps, calls, good, cost, i, j)
+        moves = _moves(steps, same, good, cost, i, j)
         _, move = min(moves, key=lambda item: item[0])
         if move in ("step", "again"):
             kind: Literal["same", "failed"] = "same" if good[j] else "failed"
-            found.append(Aligned(kind, calls[j].name, j))
+            found.append(Aligned(kind, calls[j].name, j, i if move == "step" else i - 1))
         elif move == "extra":
             found.append(Aligned("extra", calls[j].name, j))
         elif move == "missing":
-            found.append(Aligned("missing", steps[i].tool, None))
+            found.append(Aligned("missing", steps[i].tool, None, i))
         i += move in ("step", "missing", "skip")
         j += move in ("step", "again", "extra")
     return found
 
 
-def _each(calls: Sequence[ToolCall]) -> int:
+def _each(good: Sequence[bool]) -> int:
     """What a call too many or a missing step costs: more than all failed calls can save."""
-    return len(calls) + 1
+    return len(good) + 1
 
 
-def _costs(steps: Steps, calls: Sequence[ToolCall], good: Sequence[bool]) -> list[list[int]]:
+def _costs(steps: Steps, same: Sequence[Sequence[bool]], good: Sequence[bool]) -> list[list[int]]:
     """The least that the rest costs with `i` steps and `j` calls behind, as `_moves` prices it.
 
     Written out, as it is run for each pair of a step and a call.
     """
-    rows, columns = len(steps), len(calls)
-    each = _each(calls)
-    names = [call.name for call in calls]
+    rows, columns = len(steps), len(good)
+    each = _each(good)
+    never = [False] * columns
     cost = [[each * (columns - j) for j in range(columns + 1)] for _ in range(rows + 1)]
     for i in range(rows, -1, -1):
         row = cost[i]
         below = cost[i + 1] if i < rows else None
-        tool = steps[i].tool if i < rows else None
+        here = same[i] if i < rows else never
         left_out = each if i < rows and not steps[i].optional else 0
-        again = steps[i - 1].tool if i and steps[i - 1].repeat else None
+        again = same[i - 1] if i and steps[i - 1].repeat else never
         for j in range(columns, -1, -1):
             best = row[j] if below is None else below[j] + left_out
             if j < columns:
                 best = min(best, row[j + 1] + each)
-                if below is not None and names[j] == tool:
+                if below is not None and here[j]:
                     best = min(best, below[j + 1] + (0 if good[j] else left_out + each - 1))
-                if names[j] == again:
+                if again[j]:
                     best = min(best, row[j + 1] + (0 if good[j] else each - 1))
             row[j] = best
     return cost
@@ -291,7 +365,7 @@ def _too_long(steps: Steps, calls: Sequence[ToolCall]) -> bool:
 
 def _moves(
     steps: Steps,
-    calls: Sequence[ToolCall],
+    same: Sequence[Sequence[bool]],
     good: Sequence[bool],
     cost: list[list[int]],
     i: int,
@@ -302,25 +376,26 @@ def _moves(
     A failed call in the right place costs a little less than not to count it there, so that it
     is shown there, and never stands for a call that succeeded.
     """
-    each = _each(calls)
+    each = _each(good)
     moves = []
-    if j < len(calls):
-        name = calls[j].name
-        if i < len(steps) and steps[i].tool == name:
+    if j < len(good):
+        if i < len(steps) and same[i][j]:
             failed = each - 1 if steps[i].optional else 2 * each - 1
             moves.append((cost[i + 1][j + 1] + (0 if good[j] else failed), "step"))
-        if i and steps[i - 1].repeat and steps[i - 1].tool == name:
+        if i and steps[i - 1].repeat and same[i - 1][j]:
             moves.append((cost[i][j + 1] + (0 if good[j] else each - 1), "again"))
     if i < len(steps):
         skip = steps[i].optional
         moves.append((cost[i + 1][j] + (0 if skip else each), "skip" if skip else "missing"))
-    if j < len(calls):
+    if j < len(good):
         moves.append((cost[i][j + 1] + each, "extra"))
     return moves
 
 
 def _pair(steps: Steps, calls: Sequence[ToolCall]) -> list[Aligned]:
-    """Pair calls with steps by name, whatever their order; what is missing comes last."""
+    """Pair calls with steps, whatever their order; what is missing comes last."""
+    if not all(step.any_arguments for step in steps):
+        return _pair_by_arguments(steps, calls)
     needs = _needs(steps)
     seen: Counter[str] = Counter()
     found = []
@@ -338,6 +413,25 @@ def _pair(steps: Steps, calls: Sequence[ToolCall]) -> list[Aligned]:
         tried = sum(item.kind == "failed" and item.name == name for item in found)
         found += [Aligned("missing", name, None)] * max(0, least - seen[name] - tried)
     return found
+
+
+def _pair_by_arguments(steps: Steps, calls: Sequence[ToolCall]) -> list[Aligned]:
+    good = [i for i, call in enumerate(calls) if succeeded(call)]
+    pairs = _Pairs(steps, calls, good)
+    lacking = pairs.lacking()
+    used = pairs.used()
+    found: list[Aligned] = []
+    for index, call in enumerate(calls):
+        failed = not succeeded(call) and any(is_step(step, call) for step in steps)
+        kind: Literal["same", "extra", "failed"] = (
+            "failed" if failed else "same" if index in used else "extra"
+        )
+        found.append(Aligned(kind, call.name, index))
+        if failed:
+            # One that was tried and failed shows as that.
+            made = next((n for n in lacking if is_step(steps[n], call)), None)
+            lacking = [number for number in lacking if number != made]
+    return [*found, *(Aligned("missing", steps[n].tool, None, n) for n in lacking)]
 
 
 _MARKS = {"same": "✓", "extra": "+", "missing": "✗ missing", "failed": "✗ failed"}
@@ -361,7 +455,7 @@ def _first_difference(
     if order == "exact" and _too_long(steps, calls):
         return _first_off(steps, calls)
     if order == "exact":
-        return _first_of_exact(aligned, calls)
+        return _first_of_exact(aligned, steps, calls)
     if order != "subset" and (lost := _lost(steps, calls)) is not None:
         return lost
     if order == "in_order":
@@ -370,13 +464,31 @@ def _first_difference(
         if item.kind == "extra" and item.call is not None:
             needs = _needs(steps).get(item.name)
             why = "is not on the path" if needs is None else f"is one more than {needs.most}"
+            if needs is not None and not all(s.any_arguments for s in steps):
+                why = "is no step that is left: " + _nearest_step(steps, calls[item.call])
             return item.call, f"{item.name} (call {item.call + 1}) {why}"
         if item.kind == "failed" and item.call is not None and order != "subset":
             return item.call, f"{item.name} (call {item.call + 1}) failed: {_said(calls, item)}"
     return len(calls), "the calls do not fit"
 
 
-def _first_of_exact(aligned: Sequence[Aligned], calls: Sequence[ToolCall]) -> tuple[int, str]:
+def _off(step: PathStep, call: ToolCall) -> str | None:
+    """What keeps a call of a step's tool from being the step; None if nothing does."""
+    if step.any_arguments:
+        return None
+    found = args_mismatches(step.args, step.args_mode, call.arguments)
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return found[0] + more if found else None
+
+
+def _nearest_step(steps: Steps, call: ToolCall) -> str:
+    offs = [_off(step, call) for step in steps if step.tool == call.name]
+    return next((off for off in offs if off is not None), "it was made already")
+
+
+def _first_of_exact(
+    aligned: Sequence[Aligned], steps: Steps, calls: Sequence[ToolCall]
+) -> tuple[int, str]:
     done = 0
     for place, item in enumerate(aligned):
         if item.kind == "same" and item.call is not None:
@@ -387,8 +499,13 @@ def _first_of_exact(aligned: Sequence[Aligned], calls: Sequence[ToolCall]) -> tu
             return done, f"{step}, {item.name}, failed: {_said(calls, item)}"
         if done == len(calls):
             return done, f"ended after {done} calls, {item.name} is missing"
-        rest = (other.name for other in aligned[place:] if other.kind != "extra")
-        wanted = item.name if item.kind == "missing" else next(rest, "no more calls")
+        rest = (other for other in aligned[place:] if other.kind != "extra")
+        meant = item if item.kind == "missing" else next(rest, None)
+        wanted = "no more calls" if meant is None else meant.name
+        if meant is not None and meant.step is not None and calls[done].name == wanted:
+            off = _off(steps[meant.step], calls[done])
+            if off is not None:
+                return done, f"{step}, {wanted}: {off}"
         if calls[done].name == wanted:
             return done, f"{step}, {wanted}, failed: {calls[done].error or 'no message'}"
         return done, f"{step} is {calls[done].name}, expected {wanted}"
@@ -398,7 +515,7 @@ def _first_of_exact(aligned: Sequence[Aligned], calls: Sequence[ToolCall]) -> tu
 def _first_off(steps: Steps, calls: Sequence[ToolCall]) -> tuple[int, str]:
     """The first call that cannot go on with the path, whatever comes after."""
     failed = next((i for i, call in enumerate(calls) if not succeeded(call)), len(calls))
-    number, places = _longest_start(steps, [call.name for call in calls[:failed]])
+    number, places = _longest_start(steps, calls[:failed])
     wanted = [steps[place].tool for place in sorted(places) if place < len(steps)]
     expected = " or ".join(dict.fromkeys(wanted)) or "no more calls"
     if number == len(calls):
@@ -415,6 +532,8 @@ def _said(calls: Sequence[ToolCall], item: Aligned) -> str:
 
 def _lost(steps: Steps, calls: Sequence[ToolCall]) -> tuple[int, str] | None:
     """Steps of which too few calls succeeded; None if there is none."""
+    if not all(step.any_arguments for step in steps):
+        return _lost_by_arguments(steps, calls)
     made = Counter(call.name for call in calls if succeeded(call))
     names = [name for name, needs in _needs(steps).items() if made[name] < needs.least]
     if not names:
@@ -424,17 +543,38 @@ def _lost(steps: Steps, calls: Sequence[ToolCall]) -> tuple[int, str] | None:
     return failed[0] if failed else len(calls), f"{', '.join(names)} {why}"
 
 
+def _lost_by_arguments(steps: Steps, calls: Sequence[ToolCall]) -> tuple[int, str] | None:
+    pairs = _Pairs(steps, calls, [i for i, call in enumerate(calls) if succeeded(call)])
+    lost = pairs.lacking()
+    if not lost:
+        return None
+    step = steps[lost[0]]
+    failed = [i for i, c in enumerate(calls) if is_step(step, c) and not succeeded(c)]
+    if failed:
+        return failed[0], f"{_show_step(step)} never succeeded"
+    near = next(
+        ((i, off) for i, c in enumerate(calls) if c.name == step.tool and (off := _off(step, c))),
+        None,
+    )
+    if near is not None:
+        return near[0], f"{_show_step(step)} is missing: in call {near[0] + 1} {near[1]}"
+    return len(calls), f"{_show_step(step)} is missing"
+
+
 def _first_out_of_order(steps: Steps, calls: Sequence[ToolCall]) -> tuple[int, str]:
-    good = [(i, call.name) for i, call in enumerate(calls) if succeeded(call)]
-    path = [step.tool for step in steps if not step.optional]
+    good = [(i, call) for i, call in enumerate(calls) if succeeded(call)]
+    path = [step for step in steps if not step.optional]
     position = 0
     used: set[int] = set()
-    for place, name in enumerate(path):
-        made = [p for p, (_, other) in enumerate(good) if other == name and p not in used]
+    for place, step in enumerate(path):
+        made = [p for p, (_, call) in enumerate(good) if is_step(step, call) and p not in used]
         later = next((p for p in made if p >= position), None)
         if later is None:
             # There is one, since enough calls of it succeeded; it is before the step it is for.
-            return good[made[0]][0], f"{name} came before {path[place - 1]}, expected after"
+            if not made:
+                return len(calls), f"{_show_step(step)} is missing"
+            before = _show_step(path[place - 1])
+            return good[made[0]][0], f"{_show_step(step)} came before {before}, expected after"
         used.add(later)
         position = later + 1
     return len(calls), "the calls do not fit"

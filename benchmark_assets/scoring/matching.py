@@ -207,32 +207,47 @@ def _unmatched(wanted: Sequence[Any], actual: Sequence[Any], path: str) -> int |
         [j for j, value in enumerate(actual) if mismatch(item, value, path) is None]
         for item in wanted
     ]
-    owner: dict[int, int] = {}
     held: dict[int, int] = {}
-    for start in range(len(wanted)):
-        reached: dict[int, int] = {}
-        free: int | None = None
-        queue = deque([start])
-        while queue and free is None:
-            i = queue.popleft()
-            for j in fits[i]:
-                if j not in reached:
-                    reached[j] = i
-                    if j not in owner:
-                        free = j
-                        break
-                    queue.append(owner[j])
-        if free is None:
-            return start
-        # Along the path, each takes the item found for it and passes on the one it held.
-        item: int | None = free
-        while item is not None:
-            i = reached[item]
-            owner[item] = i
-            given = held.get(i)
-            held[i] = item
-            item = given
-    return None
+    owner: dict[int, int] = {}
+    return next((i for i in range(len(wanted)) if not pair_up(i, fits, held, owner)), None)
+
+
+def pair_up(
+    start: int, fits: Sequence[Sequence[int]], held: dict[int, int], owner: dict[int, int]
+) -> bool:
+    """Find one more item a partner of its own, rearranging others if need be; False if none.
+
+    Items that have a partner keep one, and so do partners.
+
+    Args:
+        start: The item, without a partner so far.
+        fits: Item → partners that would do.
+        held: Item → partner; updated.
+        owner: Partner → item; updated.
+    """
+    reached: dict[int, int] = {}
+    queue = deque([start])
+    free: int | None = None
+    while queue and free is None:
+        i = queue.popleft()
+        for j in fits[i]:
+            if j not in reached:
+                reached[j] = i
+                if j not in owner:
+                    free = j
+                    break
+                queue.append(owner[j])
+    if free is None:
+        return False
+    # Along the path, each takes the partner found for it and passes on the one it held.
+    partner: int | None = free
+    while partner is not None:
+        i = reached[partner]
+        owner[partner] = i
+        given = held.get(i)
+        held[i] = partner
+        partner = given
+    return True
 
 
 def _approx(expected: Any, actual: Any, path: str) -> str | None:
