@@ -17,9 +17,9 @@ from functools import lru_cache
 from benchmark_assets.model.contract import Trajectory
 from benchmark_assets.model.verdict import Check
 from benchmark_assets.scoring.activity import choose_profile, effects_of
+from benchmark_assets.scoring.calls import at, name_call
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import any_glob, show
-from benchmark_assets.scoring.plugins.base import at, name_call
 
 Writes = Callable[[int], bool]
 """Whether the call of an index writes."""

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from benchmark_assets.model.contract import LegalPath, Order, PathStep
 from benchmark_assets.model.trace import ToolCall
-from benchmark_assets.scoring.plugins.base import succeeded
+from benchmark_assets.scoring.calls import succeeded
 
 Steps = Sequence[PathStep]
 
