@@ -1,7 +1,7 @@
 """Editing a trace so that it stays one: calls dropped, moved, inserted, changed, cut off.
 
 Belongs here: edits that keep whatever points at a call pointing at the same one. Does not belong
-here: which edits are made, and why (`mutations`).
+here: which edits are made, and why (`operators`).
 
 `call` of skills and files is the index of a call, `before_call` of messages and generations the
 number of calls made so far. A question that a call puts to the user (its text stands in the call's

@@ -1,7 +1,7 @@
 """Mutation operators: one thing made wrong in a trace, in every place where it can be made wrong.
 
 Belongs here: the operators and the mutants that they yield. Does not belong here: editing traces
-(`trace_edits`), judging mutants (`mutation_testing`), or which of them a contract allows
+(`edits`), judging mutants (`testing`), or which of them a contract allows
 (`freedoms`).
 
 An operator is a function of a `Scene`, which is a trace with what is known of it, and yields
@@ -42,7 +42,7 @@ from benchmark_assets.scoring.asking import writing
 from benchmark_assets.scoring.calls import name_call
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import any_glob, contains_text, plain_text, show
-from benchmark_assets.scoring.trace_edits import (
+from benchmark_assets.scoring.mutation.edits import (
     DEEPEST,
     Place,
     asking_call,

@@ -2,7 +2,7 @@
 
 Belongs here: for each kind of mutant the checks that may tell it from the golden trace, the
 loosest first, and putting one into a contract. Does not belong here: trying them
-(`mutation_testing`): a check is proposed only after the golden trace passed with it and the mutant
+(`testing`): a check is proposed only after the golden trace passed with it and the mutant
 did not.
 """
 
@@ -24,7 +24,7 @@ from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.scoring.calls import succeeded
 from benchmark_assets.scoring.legal_paths import HASH_DIGITS
 from benchmark_assets.scoring.matching import any_glob, glob_escape
-from benchmark_assets.scoring.mutations import Mutant, Scene
+from benchmark_assets.scoring.mutation.operators import Mutant, Scene
 
 LONGEST_TEXT = 60
 """Longest text, in characters, that is proposed to be compared whole."""

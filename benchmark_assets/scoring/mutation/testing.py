@@ -1,7 +1,7 @@
 """Mutating a passing trace and judging every mutant: is a contract any good?
 
 Belongs here: judging the golden trace, the empty one and every mutant, and finding what a survivor
-would have been killed by. Does not belong here: making mutants (`mutations`), what a contract
+would have been killed by. Does not belong here: making mutants (`operators`), what a contract
 allows (`freedoms`), which checks there could be (`cures`), printing (`report`).
 """
 
@@ -17,11 +17,12 @@ from benchmark_assets.model.harness import HarnessProfile
 from benchmark_assets.model.mutation import Cure, Judged, MutantResult, MutationReport
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.model.verdict import Verdict
-from benchmark_assets.scoring.cures import cured, cures_for
 from benchmark_assets.scoring.evaluate import ContractJudge
 from benchmark_assets.scoring.evidence import Evidence
-from benchmark_assets.scoring.freedoms import freedom
-from benchmark_assets.scoring.mutations import (
+from benchmark_assets.scoring.mutation.cures import cured, cures_for
+from benchmark_assets.scoring.mutation.edits import drop_calls, nothing_done
+from benchmark_assets.scoring.mutation.freedoms import freedom
+from benchmark_assets.scoring.mutation.operators import (
     OPERATORS,
     Mutant,
     Operator,
@@ -31,7 +32,6 @@ from benchmark_assets.scoring.mutations import (
 )
 from benchmark_assets.scoring.plugins import PLUGINS
 from benchmark_assets.scoring.plugins.base import Plugin
-from benchmark_assets.scoring.trace_edits import drop_calls, nothing_done
 
 
 def mutation_test(

@@ -1,7 +1,7 @@
 """Which freedom a contract states that lets a mutant pass: why it is no fault of the contract.
 
 Belongs here: reading, in what a contract *says*, that a mutant may pass. Does not belong here:
-making mutants (`mutations`) or judging them (`mutation_testing`).
+making mutants (`operators`) or judging them (`testing`).
 
 Only what is written counts. `extra: allow` in the file is a decision, the same value by default is
 a question that nobody asked; so with `args_mode: subset`. A matcher that accepts a value is a
@@ -21,8 +21,8 @@ from typing import Any
 from benchmark_assets.model.contract import CallRule, Contract, Trajectory
 from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.scoring.matching import any_glob, args_mismatches, is_matcher, show
-from benchmark_assets.scoring.mutations import INVENTED_WRITE, Mutant, Operator, Scene
-from benchmark_assets.scoring.trace_edits import Place
+from benchmark_assets.scoring.mutation.edits import Place
+from benchmark_assets.scoring.mutation.operators import INVENTED_WRITE, Mutant, Operator, Scene
 
 _OPEN = ("in_order", "any_order", "superset")
 """Orders of a path that let other calls be made besides."""
@@ -216,15 +216,16 @@ def _about(rule: CallRule, name: str, call: ToolCall, mutant: Mutant) -> str | N
 
 def _matcher_at(expected: Any, place: Place) -> Any:
     """The matcher that decides about a place inside expected values; None if a literal does."""
+    node = expected
     for part in place:
-        if (isinstance(expected, dict) and not is_matcher(expected) and part in expected) or (
-            isinstance(expected, list) and isinstance(part, int) and part < len(expected)
-        ):
-            expected = expected[part]
-        else:
+        inside = isinstance(node, list) if isinstance(part, int) else isinstance(node, dict)
+        if not inside or is_matcher(node):
             break
-    matcher = is_matcher(expected) and "literal" not in expected
-    return expected if matcher else None
+        try:
+            node = node[part]
+        except LookupError:
+            return None
+    return node if is_matcher(node) and "literal" not in node else None
 
 
 # The final payload.
