@@ -14,12 +14,13 @@ one such call less or one more. For calls that write, `extra: allow` states it o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark_assets.model.contract import CallRule, Contract, Trajectory
+from benchmark_assets.model.contract import CallRule, Contract, LegalPath, Trajectory
 from benchmark_assets.model.trace import ToolCall
+from benchmark_assets.scoring.calls import succeeded
 from benchmark_assets.scoring.matching import any_glob, args_mismatches, is_matcher, show
 from benchmark_assets.scoring.mutation.edits import Place
 from benchmark_assets.scoring.mutation.operators import INVENTED_WRITE, Mutant, Operator, Scene
@@ -28,6 +29,8 @@ _OPEN = ("in_order", "any_order", "superset")
 """Orders of a path that let other calls be made besides."""
 
 _UNORDERED = ("any_order", "unordered", "subset", "superset")
+
+_ANYTHING = "trajectory.extra: allow"
 
 Dispensable = Callable[[int], bool]
 """Whether the golden trace passes without the call of an index."""
@@ -80,21 +83,19 @@ class _Facts:
 
     def optional(self, name: str) -> str | None:
         """Whether a tool may be called, as a contract states it, whatever it does."""
-        tools = self.contract.tools
-        if tools is not None:
-            for glob in tools.optional:
-                if any_glob([glob])(name):
-                    return f"tools.optional: {glob}"
-        trajectory = self.trajectory
+        trajectory, tools = self.trajectory, self.contract.tools
         if trajectory is not None and trajectory.extra == "allow" and _said(trajectory, "extra"):
-            return "trajectory.extra: allow"
+            return _ANYTHING
+        for glob in () if tools is None else tools.optional:
+            if any_glob([glob])(name):
+                return f"tools.optional: {glob}"
         return None
 
     def besides(self, name: str, *, write: bool) -> str | None:
         """What states that a call may be made besides."""
         stated = self.optional(name)
         trajectory = self.trajectory
-        if stated is not None or trajectory is None or write:
+        if stated is not None or trajectory is None or write or trajectory.extra == "forbid":
             return stated
         if trajectory.extra == "reads_only":
             return "trajectory.extra: reads_only"
@@ -105,8 +106,7 @@ class _Facts:
 
     def free(self, index: int) -> str | None:
         """What states that a call may be there, and need not."""
-        name = self.scene.calls[index].name
-        stated = self.besides(name, write=index in self.scene.writes)
+        stated = self.besides(self.scene.calls[index].name, write=self.wrote(index))
         return stated if stated is not None and self.dispensable(index) else None
 
     # Kinds of mutants.
@@ -118,6 +118,7 @@ class _Facts:
     def added(self, call: ToolCall) -> str | None:
         known = {c.name for i, c in enumerate(self.scene.calls) if i in self.scene.writes}
         write = call.name in known or call.name == INVENTED_WRITE or self.writes(call.name)
+        write = write and succeeded(call)
         return self.besides(call.name, write=write) or self.repeated(call.name)
 
     def moved(self, mutant: Mutant) -> str | None:
@@ -131,15 +132,17 @@ class _Facts:
             on_path = {step.tool for step in path.path}
             if on_path.issuperset(names) and order in _UNORDERED:
                 return f"trajectory.order: {order}"
-        if len(self.trajectory.allowed_paths) > 1:
-            return "another of trajectory.allowed_paths"
+            if _in_turn(path, names[::-1]):
+                return "another of trajectory.allowed_paths"
         return None
 
     def changed(self, index: int, mutant: Mutant) -> str | None:
         call = self.scene.calls[index]
         stated = (_about(rule, name, call, mutant) for rule, name in self.rules(call))
         by_rule = next((reason for reason in stated if reason is not None), None)
-        return by_rule or self.optional(call.name) or self.free(index)
+        # That a tool may be called does not say that it may write anything.
+        unsaid = self.wrote(index) and self.optional(call.name) != _ANYTHING
+        return by_rule or (None if unsaid else self.free(index))
 
     def failure(self) -> str | None:
         health = self.contract.trace_health
@@ -147,6 +150,10 @@ class _Facts:
         return "trace_health.recovered_errors: allow" if allowed else None
 
     # Paths and rules.
+
+    def wrote(self, index: int) -> bool:
+        """Whether a call changed the world; one that failed did not."""
+        return index in self.scene.writes and succeeded(self.scene.calls[index])
 
     def writes(self, name: str) -> bool:
         return self.trajectory is not None and any_glob(self.trajectory.writes)(name)
@@ -181,6 +188,15 @@ class _Facts:
             fits = not args_mismatches(rule.args, rule.args_mode, call.arguments)
             if fits and any_glob([rule.tool])(call.name):
                 yield rule, f"trajectory.calls[{index}]"
+
+
+def _in_turn(path: LegalPath, names: Sequence[str]) -> bool:
+    """Whether a path has these tools as its steps, each once and after the one before."""
+    tools = [step.tool for step in path.path]
+    if any(tools.count(name) != 1 for name in names):
+        return False
+    places = [tools.index(name) for name in names]
+    return places == sorted(places)
 
 
 def _orders(trajectory: Trajectory) -> Iterator[str]:

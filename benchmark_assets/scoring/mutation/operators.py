@@ -291,13 +291,16 @@ def drop_call(scene: Scene) -> Iterator[Mutant]:
 def swap_calls(scene: Scene) -> Iterator[Mutant]:
     """Each two neighbours come the other way round.
 
-    Two calls of one tool do not, unless both changed a file: nothing else depends on it.
+    Two calls of one tool do not, unless both changed one file: nothing else depends on it.
     """
     calls = scene.calls
-    changing = {event.call for event in _changes(scene)}
+    changed: dict[int | None, set[str]] = {}
+    for event in _changes(scene):
+        changed.setdefault(event.call, set()).add(event.path)
     for index in range(len(calls) - 1):
         pair = (index, index + 1)
-        if calls[index].name == calls[index + 1].name and not changing.issuperset(pair):
+        both = changed.get(index, set()) & changed.get(index + 1, set())
+        if calls[index].name == calls[index + 1].name and not both:
             continue
         order = [*range(index), index + 1, index, *range(index + 2, len(calls))]
         what = f"{calls[index + 1].name} before {_named(scene, index)}"
