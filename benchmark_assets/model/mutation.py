@@ -101,6 +101,7 @@ class MutationReport(msgspec.Struct, frozen=True, kw_only=True):
     """What mutating one passing trace says of one contract.
 
     Attributes:
+        fixture: Whether the contract is a fixture, and is to be written like one.
         operators: Name of each operator, in order, and what it does.
         golden: The trace as it is. If it does not pass there are no mutants.
         empty: The trace of a run that did and said nothing.
@@ -111,6 +112,7 @@ class MutationReport(msgspec.Struct, frozen=True, kw_only=True):
     contract_version: str
     trace_id: str
     seed: int
+    fixture: bool = False
     operators: tuple[tuple[str, str], ...]
     golden: Judged
     empty: Judged

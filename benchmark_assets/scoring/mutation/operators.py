@@ -390,7 +390,7 @@ def change_argument(scene: Scene) -> Iterator[Mutant]:
         for place, value in leaves(call.arguments):
             other = another_value(value, dice)
             if place and other is not _NONE:
-                what = f"{_argument(scene, index, place)}: {_shown(value)} → {_shown(other)}"
+                what = f"{_argument(scene, index, place)}: {_contrast(value, other)}"
                 arguments = put(call.arguments, place, other)
                 yield _with(scene, what, index, arguments, place, "value")
 
@@ -400,7 +400,7 @@ def retype_argument(scene: Scene) -> Iterator[Mutant]:
     for index, call in enumerate(scene.calls):
         for key, value in _named_arguments(call):
             other = another_type(value)
-            what = f"{_argument(scene, index, (key,))}: {_shown(value)} → {_shown(other)}"
+            what = f"{_argument(scene, index, (key,))}: {_contrast(value, other)}"
             yield _with(scene, what, index, {**call.arguments, key: other}, (key,), "value")
 
 
@@ -520,7 +520,7 @@ def retype_field(scene: Scene) -> Iterator[Mutant]:
     payload = _payload(scene.trace)
     for place, value in _members(payload).items():
         other = another_type(value)
-        what = f"final payload: {_dotted(place)}: {_shown(value)} → {_shown(other)}"
+        what = f"final payload: {_dotted(place)}: {_contrast(value, other)}"
         yield _paid(scene, what, put(payload, place, other), place, "value")
 
 
@@ -531,7 +531,7 @@ def change_field(scene: Scene) -> Iterator[Mutant]:
     for place, value in leaves(payload):
         other = another_value(value, dice)
         if place and other is not _NONE:
-            what = f"final payload: {_dotted(place)}: {_shown(value)} → {_shown(other)}"
+            what = f"final payload: {_dotted(place)}: {_contrast(value, other)}"
             yield _paid(scene, what, put(payload, place, other), place, "value")
 
 
@@ -740,6 +740,21 @@ def _dotted(place: Place) -> str:
     """A place as people write it: `amount.currency`, `paths[0]`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return "".join(parts).removeprefix(".")
+
+
+def _contrast(old: Any, new: Any) -> str:
+    """A value and another, of long texts the part where they differ."""
+    if isinstance(old, str) and isinstance(new, str) and len(old) > _SHOWN:
+        at = next(
+            (i for i, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), 0
+        )
+        start = max(0, at - _SHOWN // 4)
+        old, new = (_around(text, start, start + _SHOWN // 2) for text in (old, new))
+    return f"{_shown(old)} → {_shown(new)}"
+
+
+def _around(text: str, start: int, end: int) -> str:
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
 
 
 def _shown(value: Any) -> str:

@@ -65,6 +65,7 @@ def mutation_test(
         contract_version=contract.contract_version,
         trace_id=trace.trace_id,
         seed=seed,
+        fixture=fixture,
         operators=tuple((operator.name, operator.does) for operator in OPERATORS),
         golden=_judged(golden),
         empty=_judged(test.judge(nothing_done(trace))),
