@@ -23,7 +23,7 @@ from benchmark_assets.model.mutation import Cure
 from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.scoring.calls import succeeded
 from benchmark_assets.scoring.legal_paths import HASH_DIGITS
-from benchmark_assets.scoring.matching import any_glob, glob_escape
+from benchmark_assets.scoring.matching import any_glob, args_mismatches, glob_escape
 from benchmark_assets.scoring.mutation.operators import Mutant, Scene
 
 LONGEST_TEXT = 60
@@ -111,7 +111,14 @@ def _arguments(scene: Scene, index: int, mutant: Mutant) -> Iterator[Candidate]:
 
 def _often(scene: Scene, rule: dict[str, Any]) -> Iterator[Candidate]:
     """A rule for one call of a tool, for as many as there are, and for every one."""
-    made = sum(any_glob([rule["tool"]])(call.name) and succeeded(call) for call in scene.calls)
+    args, mode = rule["args"], rule.get("args_mode", "subset")
+    wanted = args if isinstance(args, dict) else {key: {"any": True} for key in args}
+    made = sum(
+        any_glob([rule["tool"]])(call.name)
+        and succeeded(call)
+        and not args_mismatches(wanted, mode, call.arguments)
+        for call in scene.calls
+    )
     yield "trajectory.calls[]", rule
     if made > 1:
         yield "trajectory.calls[]", {**rule, "min": made}

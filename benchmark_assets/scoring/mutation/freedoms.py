@@ -107,6 +107,8 @@ class _Facts:
     def free(self, index: int) -> str | None:
         """What states that a call may be there, and need not."""
         stated = self.besides(self.scene.calls[index].name, write=self.wrote(index))
+        if not succeeded(self.scene.calls[index]):
+            stated = stated or self.failure()
         return stated if stated is not None and self.dispensable(index) else None
 
     # Kinds of mutants.
@@ -118,8 +120,10 @@ class _Facts:
     def added(self, call: ToolCall) -> str | None:
         known = {c.name for i, c in enumerate(self.scene.calls) if i in self.scene.writes}
         write = call.name in known or call.name == INVENTED_WRITE or self.writes(call.name)
-        write = write and succeeded(call)
-        return self.besides(call.name, write=write) or self.repeated(call.name)
+        stated = self.besides(call.name, write=write and succeeded(call))
+        if not succeeded(call):
+            stated = stated or self.failure()
+        return stated or self.repeated(call.name)
 
     def moved(self, mutant: Mutant) -> str | None:
         free = (self.free(index) for index in mutant.moved)

@@ -159,27 +159,22 @@ def set_scene(
 
 
 def drop_question(scene: Scene) -> Iterator[Mutant]:
-    """Nobody is asked anything, and of several questions each is missing in turn."""
-    trace = scene.trace
-    said = [i for i, m in enumerate(trace.messages) if m.question and asking_call(trace, m) is None]
-    asked: list[tuple[str, list[int], list[int]]] = [
-        (f"question of {_named(scene, index)} dropped", [index], []) for index in scene.asks
-    ]
-    asked += [(f"question {_shown(trace.messages[i].text)} dropped", [], [i]) for i in said]
-    if len(asked) != 1 and (asked or trace.asked_clarification):
-        yield _silent(scene, "no question at all", sorted(scene.asks), said)
-    for what, calls, messages in asked:
-        yield _silent(scene, what, calls, messages, alone=len(asked) == 1)
+    """Nobody is asked anything.
 
-
-def _silent(
-    scene: Scene, what: str, calls: list[int], messages: list[int], *, alone: bool = True
-) -> Mutant:
+    Of several questions none is dropped alone: what is demanded is that there was one before the
+    first write. A question that a call puts is missing alone where that call is.
+    """
     trace = scene.trace
-    rest = tuple(m for i, m in enumerate(trace.messages) if i not in messages)
-    asked = False if alone and trace.asked_clarification else trace.asked_clarification
-    trace = replace(trace, messages=rest, asked_clarification=asked)
-    return Mutant(what, drop_calls(trace, calls), dropped=tuple(calls))
+    if not scene.asks and not (scene.writes and (trace.questions or trace.asked_clarification)):
+        return
+    silent = replace(
+        trace,
+        messages=tuple(message for message in trace.messages if not message.question),
+        asked_clarification=None if trace.asked_clarification is None else False,
+    )
+    yield Mutant(
+        "nobody was asked", drop_calls(silent, sorted(scene.asks)), dropped=tuple(scene.asks)
+    )
 
 
 def ask_late(scene: Scene) -> Iterator[Mutant]:

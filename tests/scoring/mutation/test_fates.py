@@ -236,6 +236,18 @@ def test_a_failure_is_allowed_where_recovered_ones_are() -> None:
     assert _one(fates(found, "fail a call"), "refund_payment").fate == "killed"
 
 
+def test_a_call_that_failed_need_not_have_been_made_where_failures_are_allowed() -> None:
+    off = {**LOOK, "status": "error", "error": "503"}
+    sections = {"tools": {"required": ["get_order"]}, "trace_health": {"recovered_errors": "allow"}}
+    found = report([off, {**LOOK, "status": "ok"}], **sections)
+    reason = "trace_health.recovered_errors: allow"
+    assert _one(fates(found, "drop a call"), "(call 1)").freedom == reason
+    assert _one(fates(found, "drop a call"), "(call 2)").fate == "killed"
+    assert _one(fates(found, "repeat a call"), "(call 1)").freedom == reason
+    assert _one(fates(found, "change a value"), "(call 1)").freedom == reason
+    assert _one(fates(found, "repeat a call"), "(call 2)").fate == "survived"
+
+
 SCHEMA = {
     "type": "object",
     "required": ["status"],
@@ -364,6 +376,14 @@ def test_a_cure_that_the_golden_trace_does_not_pass_is_not_proposed() -> None:
     found = fates(report(calls, tools=REQUIRED), "change a value")
     assert _one(found, "get_order (call 1)").cure == Cure(
         place="trajectory.calls[]", value={"tool": "get_order", "args": {"id": "1"}}
+    )
+
+
+def test_of_equal_calls_as_many_are_demanded_as_there_are() -> None:
+    calls = [call("get_order", {"id": "1"}), call("get_order", {"id": "1"}), LOOK, PAY]
+    found = fates(report(calls, tools=REQUIRED), "change a value")
+    assert _one(found, "get_order (call 1)").cure == Cure(
+        place="trajectory.calls[]", value={"tool": "get_order", "args": {"id": "1"}, "min": 2}
     )
 
 

@@ -60,21 +60,23 @@ def test_a_question_that_is_just_said_is_dropped() -> None:
     assert mutant.trace.messages == ()
 
 
-def test_of_several_questions_all_are_dropped_and_each() -> None:
+def test_of_several_questions_all_are_dropped() -> None:
     said = {"text": "Really?", "before_call": 1, "question": True}
-    found = made("drop the question", scene(_refund(messages=[said, ASKED, DONE])))
-    assert [[m.text for m in mutant.trace.questions] for mutant in found] == [
-        [],
-        ["Really?"],
-        ["Shall I?"],
-    ]
+    (mutant,) = made("drop the question", scene(_refund(messages=[said, ASKED, DONE])))
+    assert [m.text for m in mutant.trace.messages] == ["Done."]
 
 
 def test_a_question_that_is_only_known_to_have_been_asked_is_dropped() -> None:
     of = _refund(tool_calls=[LOOK, PAY], messages=[], asked_clarification=True)
     (mutant,) = made("drop the question", scene(of))
     assert mutant.trace.asked_clarification is False
-    assert made("drop the question", scene(_refund(tool_calls=[LOOK], messages=[]))) == []
+
+
+def test_where_nothing_is_written_what_is_just_said_is_no_question_of_a_contract() -> None:
+    said = {"text": "Really?", "before_call": 1, "question": True}
+    assert made("drop the question", scene(_refund(tool_calls=[LOOK], messages=[said]))) == []
+    assert made("drop the question", scene(_refund(tool_calls=[LOOK, PAY], messages=[]))) == []
+    assert len(made("drop the question", scene(_refund(tool_calls=[LOOK, ASK])))) == 1
 
 
 def test_the_question_comes_after_the_write() -> None:
