@@ -9,6 +9,7 @@ import pytest
 
 from benchmark_assets.adapters.contract_files import ContractSet
 from benchmark_assets.adapters.fixture_files import (
+    GOLDEN_SUFFIX,
     golden_path_of,
     is_fixture_file,
     read_fixture_file,
@@ -107,7 +108,7 @@ def _fixtures() -> list[Path]:
     folders = [ROOT / "examples", ROOT / "contracts"]
     files = sorted(path for folder in folders for path in folder.rglob("*.json"))
     return [
-        path for path in files if is_fixture_file(path) and list(path.parent.glob("*.golden.json"))
+        path for path in files if is_fixture_file(path) and path.with_suffix(GOLDEN_SUFFIX).exists()
     ]
 
 
@@ -122,8 +123,6 @@ def test_example_fixtures_kill_their_mutants(
 ) -> None:
     _, fixture = read_fixture_file(path)
     golden = golden_path_of(path, fixture.id)
-    if not golden.exists():
-        pytest.skip(f"{golden.name} is not there")
     file = TraceFile(str(golden), golden.name, golden.read_bytes())
     (trace,) = read_traces(file, ProjectConfig())
     _hold(mutation_test(fixture.contract, trace, profiles, fixture=True))

@@ -50,6 +50,17 @@ def freedom(
     facts = _Facts(scene, dispensable)
     if operator.name.endswith(("payload field", "payload value")):
         return _in_payload(scene.contract, mutant)
+    if mutant.ends:
+        endings = scene.contract.ends_with
+        return None if endings is None else f"ends_with: {', '.join(endings)}"
+    if mutant.asks:
+        return facts.unasked(mutant)
+    stated = None if mutant.skill is None else facts.skill(mutant.skill)
+    return stated or _of_calls(facts, mutant)
+
+
+def _of_calls(facts: _Facts, mutant: Mutant) -> str | None:
+    """What allows a mutant that differs in its calls."""
     if mutant.failed is not None:
         return facts.failure()
     if mutant.changed is not None:
@@ -113,6 +124,23 @@ class _Facts:
 
     # Kinds of mutants.
 
+    def unasked(self, mutant: Mutant) -> str | None:
+        """What states that nobody need be asked; that others may be called does not."""
+        trajectory = self.trajectory
+        if trajectory is not None and _said(trajectory, "ask_before_write"):
+            return "trajectory.ask_before_write: false"
+        names = [self.scene.calls[index].name for index in (*mutant.dropped, *mutant.moved)]
+        reasons = [self.optional(name) or self.off_path(name) for name in names]
+        return None if None in reasons or not reasons else reasons[0]
+
+    def skill(self, name: str) -> str | None:
+        """What states that a skill may be loaded, and need not."""
+        skills = self.contract.skills
+        for glob in () if skills is None else skills.optional:
+            if any_glob([glob])(name):
+                return f"skills.optional: {glob}"
+        return None
+
     def dropped(self, index: int) -> str | None:
         name = self.scene.calls[index].name
         return self.free(index) or self.off_path(name) or self.repeated(name)
@@ -123,7 +151,7 @@ class _Facts:
         stated = self.besides(call.name, write=write and succeeded(call))
         if not succeeded(call):
             stated = stated or self.failure()
-        return stated or self.repeated(call.name)
+        return stated or self.repeated(call.name, call)
 
     def moved(self, mutant: Mutant) -> str | None:
         free = (self.free(index) for index in mutant.moved)
@@ -174,24 +202,28 @@ class _Facts:
         on = [any(s.tool == name for s in p.path) for p in self.trajectory.allowed_paths]
         return "another of trajectory.allowed_paths" if True in on and False in on else None
 
-    def repeated(self, name: str) -> str | None:
-        """Whether how often a tool may be called is stated, and more than once."""
+    def repeated(self, name: str, call: ToolCall | None = None) -> str | None:
+        """Whether how often a tool may be called, or made like a call, is stated: not just once."""
         if self.trajectory is None:
             return None
         for path in self.trajectory.allowed_paths:
             if any(step.tool == name and step.repeat for step in path.path):
                 return f"trajectory.allowed_paths: {name} may be repeated"
         for index, rule in enumerate(self.trajectory.calls):
-            if any_glob([rule.tool])(name) and rule.max is not None and rule.max > rule.min:
+            fits = any_glob([rule.tool])(name) and (call is None or _fits(rule, call))
+            if fits and rule.max is not None and rule.max > rule.min:
                 return f"trajectory.calls[{index}]: min {rule.min}, max {rule.max}"
         return None
 
     def rules(self, call: ToolCall) -> Iterator[tuple[CallRule, str]]:
         """The rules that a call fits, and their names."""
         for index, rule in enumerate(self.trajectory.calls if self.trajectory else ()):
-            fits = not args_mismatches(rule.args, rule.args_mode, call.arguments)
-            if fits and any_glob([rule.tool])(call.name):
+            if any_glob([rule.tool])(call.name) and _fits(rule, call):
                 yield rule, f"trajectory.calls[{index}]"
+
+
+def _fits(rule: CallRule, call: ToolCall) -> bool:
+    return not args_mismatches(rule.args, rule.args_mode, call.arguments)
 
 
 def _in_turn(path: LegalPath, names: Sequence[str]) -> bool:

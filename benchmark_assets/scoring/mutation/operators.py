@@ -84,6 +84,9 @@ class Mutant:
         place: What was changed inside the call's arguments, or inside the final payload.
         how: Whether what is at `place` was given another value, removed, or added.
         failed: The call that was made to fail.
+        asks: Whether it is about questions to the user.
+        skill: The skill that is not loaded, or that is loaded and should not be.
+        ends: Whether it is about how the run ended.
     """
 
     what: str
@@ -95,6 +98,9 @@ class Mutant:
     place: Place = ()
     how: str | None = None
     failed: int | None = None
+    asks: bool = False
+    skill: str | None = None
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,9 +178,8 @@ def drop_question(scene: Scene) -> Iterator[Mutant]:
         messages=tuple(message for message in trace.messages if not message.question),
         asked_clarification=None if trace.asked_clarification is None else False,
     )
-    yield Mutant(
-        "nobody was asked", drop_calls(silent, sorted(scene.asks)), dropped=tuple(scene.asks)
-    )
+    silent = drop_calls(silent, sorted(scene.asks))
+    yield Mutant("nobody was asked", silent, dropped=tuple(sorted(scene.asks)), asks=True)
 
 
 def ask_late(scene: Scene) -> Iterator[Mutant]:
@@ -194,7 +199,7 @@ def ask_late(scene: Scene) -> Iterator[Mutant]:
     order = [i for i in range(len(scene.calls)) if i not in early]
     order[order.index(first) + 1 : order.index(first) + 1] = early
     late = rearrange(replace(trace, messages=messages), order)
-    yield Mutant(f"asked after {_named(scene, first)}", late, moved=tuple(early))
+    yield Mutant(f"asked after {_named(scene, first)}", late, moved=tuple(early), asks=True)
 
 
 # Skills and files.
@@ -202,39 +207,37 @@ def ask_late(scene: Scene) -> Iterator[Mutant]:
 
 def skip_skill(scene: Scene) -> Iterator[Mutant]:
     """Each skill is not loaded."""
+    trace = scene.trace
     for load in scene.activity.skills:
         what = f"skill {load.name} not loaded"
         if _is_call(load.call, scene):
-            yield Mutant(what, drop_calls(scene.trace, [load.call]), dropped=(load.call,))
+            less = drop_calls(trace, [load.call])
+            yield Mutant(what, less, dropped=(load.call,), skill=load.name)
         else:
-            rest = tuple(s for s in scene.trace.skills if s != load)
-            yield Mutant(what, replace(scene.trace, skills=rest))
+            rest = tuple(s for s in trace.skills if s != load)
+            yield Mutant(what, replace(trace, skills=rest), skill=load.name)
 
 
 def other_skill(scene: Scene) -> Iterator[Mutant]:
     """Another skill is loaded instead of each, and besides."""
     trace = scene.trace
+    other = INVENTED_SKILL
     for load in scene.activity.skills:
-        what = f"skill {INVENTED_SKILL} instead of {load.name}"
-        new = {load.name: INVENTED_SKILL}
+        instead, besides = f"skill {other} instead of {load.name}", f"skill {other} besides"
         if not _is_call(load.call, scene):
-            others = tuple(
-                replace(other, name=INVENTED_SKILL) if other == load else other
-                for other in trace.skills
-            )
-            yield Mutant(what, replace(trace, skills=others))
+            renamed = (replace(s, name=other) if s == load else s for s in trace.skills)
+            yield Mutant(instead, replace(trace, skills=tuple(renamed)), skill=other)
+            more = (*trace.skills, SkillLoad(name=other, status="ok"))
+            yield Mutant(besides, replace(trace, skills=more), skill=other)
             continue
         index = load.call
         place = _place_of(scene.calls[index].arguments, load.name)
         if place is not None:
-            arguments = put(scene.calls[index].arguments, place, INVENTED_SKILL)
+            arguments = put(scene.calls[index].arguments, place, other)
             changed = with_arguments(trace, index, arguments)
-            yield Mutant(what, changed, changed=index, place=place, how="value")
-            what = f"skill {INVENTED_SKILL} besides {load.name}"
-            yield Mutant(what, insert_copy(trace, index, index + 1, new), added=index + 1)
-    if trace.skills and not any(_is_call(load.call, scene) for load in trace.skills):
-        besides = (*trace.skills, SkillLoad(name=INVENTED_SKILL, status="ok"))
-        yield Mutant(f"skill {INVENTED_SKILL} besides", replace(trace, skills=besides))
+            yield Mutant(instead, changed, changed=index, place=place, how="value", skill=other)
+            again = insert_copy(trace, index, index + 1, {load.name: other})
+            yield Mutant(besides, again, added=index + 1, skill=other)
 
 
 def skip_file_change(scene: Scene) -> Iterator[Mutant]:
@@ -444,8 +447,8 @@ def abnormal_end(scene: Scene) -> Iterator[Mutant]:
     trace, wanted = scene.trace, any_glob(scene.contract.ends_with or ())
     word = "max_steps" if not wanted("max_steps") else "aborted"
     stopped = replace(trace, ended=word, ended_normally=False)
-    yield Mutant(f"ended by {word}", stopped)
-    yield Mutant("crashed", replace(stopped, ended="crash", error=FAILURE))
+    yield Mutant(f"ended by {word}", stopped, ends=True)
+    yield Mutant("crashed", replace(stopped, ended="crash", error=FAILURE), ends=True)
 
 
 def no_answer(scene: Scene) -> Iterator[Mutant]:

@@ -248,6 +248,63 @@ def test_a_call_that_failed_need_not_have_been_made_where_failures_are_allowed()
     assert _one(fates(found, "repeat a call"), "(call 2)").fate == "survived"
 
 
+@pytest.mark.parametrize(
+    ("sections", "freedom"),
+    [
+        # That reads may happen besides does not say that nobody need be asked.
+        ({"trajectory": {"calls": [{"tool": "refund_payment"}], "extra": "reads_only"}}, None),
+        (
+            {
+                "trajectory": {
+                    "calls": [{"tool": "refund_payment"}],
+                    "extra": "reads_only",
+                    "ask_before_write": False,
+                }
+            },
+            "trajectory.ask_before_write: false",
+        ),
+        (
+            {"tools": {"required": ["refund_payment"], "optional": ["ask_user"]}},
+            "tools.optional: ask_user",
+        ),
+        ({"tools": {"required": ["refund_payment"]}}, None),
+    ],
+)
+def test_nobody_need_be_asked_only_if_that_is_said(
+    sections: dict[str, Any], freedom: str | None
+) -> None:
+    calls = [call("ask_user", {"question": "Shall I?"}), PAY]
+    fields = {"messages": [{"text": "Shall I?", "before_call": 1, "question": True}]}
+    found = report(calls, fields, **sections)
+    for operator in ("drop the question", "ask after the write"):
+        (mutant,) = fates(found, operator).values()
+        assert (mutant.freedom, mutant.fate) == (freedom, "allowed" if freedom else "survived")
+
+
+def test_a_skill_may_be_missing_if_it_is_optional() -> None:
+    skills = {"skills": [{"name": "notes"}, {"name": "pay"}]}
+    found = report([PAY], skills, skills={"required": ["pay"], "optional": ["note*"]})
+    skipped = fates(found, "skip a skill")
+    assert _one(skipped, "notes").freedom == "skills.optional: note*"
+    assert _one(skipped, "pay").fate == "killed"
+    assert {m.fate for m in fates(found, "load another skill").values()} == {"killed"}
+
+
+def test_any_end_is_allowed_where_any_is_wanted() -> None:
+    found = report([PAY], {"ended": "stop"}, ends_with=["*"], tools=REQUIRED)
+    stopped, crashed = fates(found, "end abnormally").values()
+    assert (stopped.fate, stopped.freedom) == ("allowed", "ends_with: *")
+    assert crashed.fate == "allowed"
+
+
+def test_a_write_that_no_rule_is_about_is_not_allowed_by_how_often_one_is() -> None:
+    rules = [{"tool": "refund_payment", "args": {"id": "1842"}, "max": 3}]
+    found = report([PAY], trajectory={"calls": rules})
+    assert _one(fates(found, "repeat a call"), "").freedom == "trajectory.calls[0]: min 1, max 3"
+    again = _one(fates(found, "insert a write"), "refund_payment made again")
+    assert (again.fate, again.freedom) == ("survived", None)
+
+
 SCHEMA = {
     "type": "object",
     "required": ["status"],
