@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init", "Set up the files of a new project."),
     "leaderboard": ("leaderboard", "Print the standings last published."),
     "lint": ("lint", "Check contract files: every error at once."),
+    "mutate": ("mutate", "Try a contract on traces that were made wrong."),
     "normalize": ("normalize", "Show what trace files yield, as snapshots."),
     "replay": ("replay", "Run your agent on fixtures, a trace each."),
     "schema": ("schema", "Print JSON Schemas for editors."),

@@ -60,6 +60,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["run"],
         ["verify", "--contract", "refund.yaml", "--snapshot", "run.json"],
         ["verify", "--list-plugins"],
+        ["mutate", "refund.yaml", "run.json"],
         ["generate-contract", "--from-file", "run.json", "--workflow", "w"],
         ["families"],
         ["replay", "--agent", "my_agent:run"],
