@@ -95,10 +95,12 @@ def test_a_conversation_is_one_fixture() -> None:
             "comment": 'ADK eval case a; its session starts with {"k":1}',
             "input": {"user": "First.", "turns": ["Second."]},
             "expect": {
-                "tool_names": ["look", "look", "act"],
-                "calls": [
-                    {"tool": "look", "args": {"id": 1}, "args_mode": "exact", "min": 2, "max": 2},
-                    {"tool": "act", "args": {}, "args_mode": "exact", "min": 1, "max": 1},
+                "allowed_paths": [
+                    [
+                        {"tool": "look", "args": {"id": 1}, "args_mode": "exact"},
+                        {"tool": "look", "args": {"id": 1}, "args_mode": "exact"},
+                        {"tool": "act", "args": {}, "args_mode": "exact"},
+                    ]
                 ],
                 "contains": ["All", "is done."],
             },
@@ -108,7 +110,7 @@ def test_a_conversation_is_one_fixture() -> None:
 
 def test_words_can_be_left_out() -> None:
     (fixture,) = fixtures_of(eval_set(turn()), answers=False)
-    assert fixture["expect"] == {"tool_names": []}
+    assert fixture["expect"] == {"allowed_paths": [[]]}
 
 
 def test_its_golden_trace_has_its_calls_and_its_answer() -> None:
@@ -131,7 +133,8 @@ def test_without_a_reference_answer_nothing_must_be_said() -> None:
 
 def test_an_argument_that_looks_like_a_matcher_is_meant_as_it_stands() -> None:
     (fixture,) = fixtures_of(eval_set(turn(("find", {"q": {"regex": "a"}, "n": [1]}))))
-    assert fixture["expect"]["calls"][0]["args"] == {"q": {"literal": {"regex": "a"}}, "n": [1]}
+    ((step,),) = fixture["expect"]["allowed_paths"]
+    assert step["args"] == {"q": {"literal": {"regex": "a"}}, "n": [1]}
 
 
 @pytest.mark.parametrize(

@@ -70,38 +70,53 @@ def paths(expect: Json) -> list[tuple[list[Any], str]]:
     ]
 
 
-def expansions(path: list[Any], longest: int) -> Iterator[list[str]]:
+def expansions(path: list[Any], longest: int) -> Iterator[list[Json]]:
     """All plain sequences that a path with optional and repeated steps stands for."""
     choices = []
     for step in path:
         said = step if isinstance(step, dict) else {"tool": step}
         times = range(0 if said.get("optional") else 1, longest + 1 if said.get("repeat") else 2)
-        choices.append([[said["tool"]] * n for n in times])
+        choices.append([[said] * n for n in times])
     for chosen in itertools.product(*choices):
-        yield [name for part in chosen for name in part]
+        yield [step for part in chosen for step in part]
+
+
+def one_each(steps: list[Json], calls: list[Json]) -> bool:
+    """Whether each of some calls is a step of its own, and no step is left."""
+    if not calls or not steps:
+        return not calls and not steps
+    return any(
+        call_fits(step, calls[0]) and one_each([*steps[:n], *steps[n + 1 :]], calls[1:])
+        for n, step in enumerate(steps)
+    )
 
 
 def ways(expect: Json, calls: list[Json]) -> Iterator[set[int]]:
     """Each set of calls that takes an allowed path: their indices."""
     good = [i for i, call in enumerate(calls) if not failed(call)]
-    names = [call["name"] for call in calls]
     for path, order in paths(expect):
         for plain in expansions(path, len(calls)):
             if order in ("exact", "unordered"):
-                same = names == plain if order == "exact" else sorted(names) == sorted(plain)
-                if same and len(good) == len(calls):
+                if len(good) == len(calls) == len(plain) and taken(order, plain, calls):
                     yield set(good)
             elif order == "subset":
                 # Of a trace without calls nothing was measured, unless none was expected.
-                taken = Counter(names[i] for i in good)
-                if set(names) <= set(plain) and not taken - Counter(plain) and (calls or not path):
+                known = all(any(call_fits(step, call) for step in plain) for call in calls)
+                made = [calls[i] for i in good]
+                some = (list(part) for part in itertools.combinations(plain, len(made)))
+                if known and (calls or not path) and any(one_each(part, made) for part in some):
                     yield set(good)
             else:
                 for chosen in itertools.combinations(good, len(plain)):
-                    done = [names[i] for i in chosen]
-                    wanted = plain if order == "in_order" else sorted(plain)
-                    if (done if order == "in_order" else sorted(done)) == wanted:
+                    if taken(order, plain, [calls[i] for i in chosen]):
                         yield set(chosen)
+
+
+def taken(order: str, plain: list[Json], calls: list[Json]) -> bool:
+    """Whether just these calls are just these steps."""
+    if order in ("exact", "in_order"):
+        return all(call_fits(step, call) for step, call in zip(plain, calls, strict=True))
+    return one_each(plain, calls)
 
 
 def follows_a_path(expect: Json, calls: list[Json]) -> bool:

@@ -140,9 +140,7 @@ def fixture_of(case: EvalCase, *, answers: bool = True) -> dict[str, Any]:
     given: dict[str, Any] = {"user": first.user}
     if others:
         given["turns"] = [turn.user for turn in others]
-    expect: dict[str, Any] = {"tool_names": [call.name for call in case.calls]}
-    if case.calls:
-        expect["calls"] = _rules(case.calls)
+    expect: dict[str, Any] = {"allowed_paths": [[_step(call) for call in case.calls]]}
     said = _lines(case.turns[-1].answer) if answers else []
     if said:
         expect["contains"] = said
@@ -178,18 +176,10 @@ def import_fixtures(file: TraceFile) -> list[tuple[dict[str, Any], dict[str, Any
     return [(fixture_of(case), golden_trace_of(case)) for case in cases]
 
 
-def _rules(calls: tuple[Call, ...]) -> list[dict[str, Any]]:
-    """For each call how often it must occur with just these arguments."""
-    rules: dict[bytes, dict[str, Any]] = {}
-    for call in calls:
-        args = {key: _literal(value) for key, value in call.arguments.items()}
-        key = canonical_json([call.name, args])
-        rule = rules.setdefault(
-            key, {"tool": call.name, "args": args, "args_mode": "exact", "min": 0, "max": 0}
-        )
-        rule["min"] += 1
-        rule["max"] += 1
-    return list(rules.values())
+def _step(call: Call) -> dict[str, Any]:
+    """A call as a step of a path: with just these arguments."""
+    args = {key: _literal(value) for key, value in call.arguments.items()}
+    return {"tool": call.name, "args": args, "args_mode": "exact"}
 
 
 def _starting(state: dict[str, Any]) -> str:
