@@ -99,6 +99,10 @@ def fixture_of(document: Document) -> Fixture:
     """
     if isinstance(document.data.get("eval_cases"), list):
         _fail(document, (), "is an eval set", "make fixtures of it: bench import-tasks adk FILE")
+    if "expect" not in document.data and ("tools" in document.data or "id" not in document.data):
+        # All its keys would be unknown; it is something else, most likely a trace.
+        message = "is no contract file: a fixture has `id`, `input` and `expect`"
+        raise InputError(Problem(message, file=document.name, cure="is it a trace file?"))
     source = validate(document, FixtureSource, cures=_CURES)
     data = contract_data(source, document.data["expect"])
     if not DEMANDS.intersection(data):

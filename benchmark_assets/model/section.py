@@ -6,8 +6,10 @@ belong here: any section (`contract`, `resources`, `harness`, `project`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated, Any
 
 from jsonschema import Draft202012Validator
@@ -42,6 +44,18 @@ def _regex(pattern: str) -> str:
 
 def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
     try:
+        text = json.dumps(schema)
+    except TypeError as error:
+        raise ValueError(f"is not a JSON Schema: {error}") from error
+    _check_schema(text)
+    return schema
+
+
+@lru_cache(maxsize=256)
+def _check_schema(text: str) -> None:
+    """Refuse what is no JSON Schema; remembered, as it takes longer than all else of a contract."""
+    schema = json.loads(text)
+    try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         at = "/".join(str(part) for part in error.absolute_path)
@@ -50,7 +64,6 @@ def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
         ) from error
     resource = DRAFT202012.create_resource(schema)
     _check_references(schema, EMPTY_REGISTRY.resolver_with_root(resource).lookup)
-    return schema
 
 
 LookUp = Callable[[str], Any]

@@ -123,7 +123,8 @@ def test_no_payload_is_no_answer() -> None:
 
 def test_an_agent_that_raised_is_in_error() -> None:
     found = one(error="TimeoutError: 30 s")
-    assert (found.error, found.ended_normally, found.problem) == ("TimeoutError: 30 s", False, None)
+    assert (found.error, found.problem) == ("TimeoutError: 30 s", None)
+    assert (found.ended, found.ended_normally) == ("error", False)
 
 
 def test_a_list_and_lines_of_recordings() -> None:
