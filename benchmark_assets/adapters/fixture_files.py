@@ -29,6 +29,7 @@ from benchmark_assets.adapters.yaml_files import (
 )
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.golden import SECTIONS, Fixture, FixtureSource, contract_data
+from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError, Problem
 
 SUFFIX = ".json"
@@ -51,8 +52,8 @@ def is_fixture_file(path: Path) -> bool:
 
 
 def golden_path_of(path: Path, fixture_id: str) -> Path:
-    """Where the golden trace of a fixture in a file lies."""
-    return path.with_name(fixture_id.rpartition("/")[2] + GOLDEN_SUFFIX)
+    """Where the golden trace of a fixture in a file lies; an id that is no file name is encoded."""
+    return path.with_name(path_key(fixture_id) + GOLDEN_SUFFIX)
 
 
 def read_fixture(data: bytes, name: str) -> Fixture:
@@ -173,7 +174,9 @@ def _object(pairs: list[tuple[str, Any]], repeated: list[str]) -> dict[str, Any]
 # Values that look like those of real people.
 
 _EMAIL = re.compile(r"\b[\w.+-]+@([\w-]+(?:\.[\w-]+)+)\b")
-_RESERVED = re.compile(r"(^|\.)(example\.(com|net|org)|example|test|invalid|localhost)$", re.IGNORECASE)
+_RESERVED = re.compile(
+    r"(^|\.)(example\.(com|net|org)|example|test|invalid|localhost)$", re.IGNORECASE
+)
 _CARD = re.compile(r"(?<![\w.-])(?:[0-9][ -]?){12,18}[0-9](?![\w.-])")
 _PHONE = re.compile(
     r"(?<![\w.-])(?:\+[0-9]{1,3}[ ./-]?)?(?:\([0-9]{2,4}\)[ ]?)?[0-9]{2,4}(?:[ ./-][0-9]{2,4}){2,4}(?![\w.-])"
