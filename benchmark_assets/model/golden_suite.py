@@ -21,7 +21,7 @@ CASE_OUTCOMES: tuple[CaseOutcome, ...] = ("PASS", "FAIL", "MISSING")
 Subject = Literal["candidate", "golden", "suite"]
 
 
-class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One trial of one fixture, or something else that must hold for the suite to pass.
 
     Attributes:

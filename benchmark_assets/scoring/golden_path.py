@@ -24,7 +24,7 @@ from benchmark_assets.scoring.plugins import PLUGINS
 from benchmark_assets.scoring.plugins.base import Plugin
 
 
-class GoldenResult(msgspec.Struct, frozen=True, kw_only=True):
+class GoldenResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What grading one trace gave.
 
     Attributes:

@@ -31,6 +31,9 @@ UNHASHED = ""
 """The hash of a file that was read the quick way: nobody asked for it."""
 
 
+_ABSENT = msgspec.Raw()
+
+
 class _Tool(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     arguments: Any = None
@@ -56,9 +59,9 @@ class _Recording(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     error: Any = None
     tokens: Any = None
     # Never read, and so not decoded either: a conversation is most of a file.
-    messages: msgspec.Raw | None = None
-    redacted: msgspec.Raw | None = None
-    as_text: msgspec.Raw | None = None
+    messages: msgspec.Raw = _ABSENT
+    redacted: msgspec.Raw = _ABSENT
+    as_text: msgspec.Raw = _ABSENT
 
 
 _FIELDS = frozenset(_Recording.__struct_fields__) - {"tools", "messages", "redacted", "as_text"}
@@ -117,7 +120,7 @@ def read_quickly(data: bytes, name: str) -> TraceSnapshot | None:
         recording = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if recording.messages is not None and recording.asked_clarification is None:
+    if recording.messages is not _ABSENT and recording.asked_clarification is None:
         return None
     return _snapshot(recording, name, Origin(file=name, sha256=UNHASHED, format="recorder"))
 
@@ -208,9 +211,9 @@ def _answer(final: Any) -> str | None:
 
 
 def _tokens(value: Any) -> Tokens:
-    counts = value if isinstance(value, dict) else {}
-    known = {name: whole_number(counts.get(name)) for name in Tokens.__struct_fields__}
-    return Tokens(**known)
+    if not isinstance(value, dict):
+        return Tokens()
+    return Tokens(**{name: whole_number(value.get(name)) for name in Tokens.__struct_fields__})
 
 
 # Writing.
