@@ -50,7 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect the folder of fixtures in our own way, and leave all others alone."""
-    if path != _folder(parent.config, FIXTURES):
+    fixtures = _folder(parent.config, FIXTURES)
+    if fixtures is None or path.resolve() != fixtures:
         return None
     return FixturesFolder.from_parent(parent, path=path)
 

@@ -224,7 +224,7 @@ class _Lock(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_lock(folder: Path) -> dict[str, str] | None:
-    """The fixtures that must be there: id → hash of what it demands. None without a lock file.
+    """The fixtures that must be there: id → hash of what it says. None without a lock file.
 
     Raises:
         InputError: If it cannot be read.

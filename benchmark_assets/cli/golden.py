@@ -42,7 +42,7 @@ from benchmark_assets.report.golden import (
     suite_junit,
     suite_markdown,
 )
-from benchmark_assets.report.text import printable
+from benchmark_assets.report.text import plural, printable
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 
@@ -153,7 +153,7 @@ def _accept(folder: FixtureFolder, traces: Path) -> FixtureFolder:
     changes = accept(folder)
     stderr().print(
         f"{printable(shown_path(folder.path / LOCK_NAME))}: "
-        f"{len(folder.fixtures)} fixtures are known",
+        f"lists {plural(len(folder.fixtures), 'fixture')}",
         markup=False,
         soft_wrap=True,
     )

@@ -82,7 +82,7 @@ class FixtureFolder:
         fixtures: Those that can be read, by id.
         flaws: What is wrong with the folder: files that cannot be read, ids given twice, no
             fixture at all, a lock file that is none. Each fails the suite.
-        lock: Ids that must be there, with the hash of what each demands; None without a lock file.
+        lock: Ids that must be there, with the hash of what each says; None without a lock file.
     """
 
     path: Path
@@ -158,7 +158,7 @@ def accept(folder: FixtureFolder) -> list[str]:
     return [
         *(f"{key}: new" for key in sorted(now.keys() - before.keys())),
         *(f"{key}: gone" for key in sorted(before.keys() - now.keys())),
-        *(f"{k}: demands something else" for k in sorted(now) if before.get(k, now[k]) != now[k]),
+        *(f"{key}: changed" for key in sorted(now) if before.get(key, now[key]) != now[key]),
     ]
 
 
@@ -241,7 +241,7 @@ def _notes(folder: FixtureFolder) -> Iterator[str]:
         if key not in folder.lock:
             yield f"{key} is new and not yet in {LOCK_NAME}; --accept adds it"
         elif folder.lock[key] != digest:
-            yield f"{key} demands something else than when it was accepted; --accept takes it over"
+            yield f"{key} has changed since it was accepted; --accept takes the change over"
 
 
 def _claim(traces: TraceFolder, fixture: str) -> None:

@@ -21,7 +21,6 @@ from benchmark_assets.model.golden_suite import (
     Trials,
 )
 from benchmark_assets.model.verdict import Check
-from benchmark_assets.report.lines import print_prose
 from benchmark_assets.report.machine import indented
 from benchmark_assets.report.markdown import escape
 from benchmark_assets.report.text import format_percent, named, plural, printable, shorten
@@ -100,11 +99,11 @@ def print_suite(suite: SuiteResult, console: Console, *, full: bool = False) -> 
         following = suite.cases[index + 1].id if index + 1 < len(suite.cases) else None
         if case.id in of_fixture and case.id != following:
             text = f"{named(case.id)}: {show_trials(of_fixture[case.id])}"
-            print_prose(console, text, indent=2, style="dim")
+            print_whole(console, Text(f"  {text}", "dim"))
     console.print()
     if None in of_fixture:
-        print_prose(console, f"Suite: {show_trials(of_fixture[None])}")
-    print_prose(console, verdict_line(suite), style="green" if suite.passed else "bold red")
+        print_whole(console, Text(f"Suite: {show_trials(of_fixture[None])}"))
+    print_whole(console, Text(verdict_line(suite), "green" if suite.passed else "bold red"))
 
 
 def print_whole(console: Console, line: Text) -> None:

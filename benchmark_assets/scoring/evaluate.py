@@ -91,7 +91,8 @@ class ContractJudge:
                 )
         ends = self.contract.ends_with is not None
         demanded = any(
-            check.outcome == "passed" and (result.plugin != HEALTH or (ends and check.name == "ended"))
+            check.outcome == "passed"
+            and (result.plugin != HEALTH or (ends and check.name == "ended"))
             for result in results
             for check in result.checks
         )

@@ -74,8 +74,10 @@ def _questions(trace: TraceSnapshot) -> list[int | None]:
 
 
 def _asked(questions: list[int | None]) -> str:
-    places = ["at some time" if at is None else f"after {at} calls" for at in questions]
-    return ", ".join(places) or "none"
+    return (
+        ", ".join("at some time" if at is None else f"before call {at + 1}" for at in questions)
+        or "none"
+    )
 
 
 def _payload(trace: TraceSnapshot) -> Any:
