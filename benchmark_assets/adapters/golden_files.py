@@ -99,7 +99,7 @@ class TraceFolder:
 
     def __post_init__(self) -> None:
         for entry in _entries(self.path):
-            if entry.is_dir():
+            if _is_folder(entry):
                 self.folders.add(entry.name)
             elif _is_trace(entry.name):
                 self.files.add(entry.name)
@@ -166,6 +166,13 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     except OSError as error:
         _refuse(error)
         raise AssertionError from error
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # A link to itself; reading it says so.
+        return False
 
 
 def read_candidate(path: str, config: ProjectConfig) -> list[TraceSnapshot]:

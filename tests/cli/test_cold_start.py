@@ -57,6 +57,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["run"],
         ["verify", "--contract", "refund.yaml", "--snapshot", "run.json"],
         ["verify", "--list-plugins"],
+        ["golden", "--junit", "golden.xml"],
         ["generate-contract", "--from-file", "run.json", "--workflow", "w"],
         ["families"],
         ["workflow-trace-fidelity", "--workflow-trace", "w.json", "--subject", "s", "--store"],
