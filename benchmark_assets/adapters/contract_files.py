@@ -82,8 +82,9 @@ _CURES = {
     **{
         f"applies_to.{key}": "write a text in quotes, or {contains: …}, {regex: …} or {glob: …}"
         for key in AppliesTo.model_fields
-        if key != "metadata"
+        if key not in ("metadata", "any_of")
     },
+    "applies_to.any_of": "write [{task: …}, {prompt: …}]",
 }
 
 
@@ -141,11 +142,13 @@ class ContractSet:
 
 
 def load_contracts(paths: Sequence[Path], known: Known | None = None) -> ContractSet:
-    """Load contract files, and all `*.yaml` and `*.yml` under folders. Never raises.
+    """Load contract files, and all of them under folders. Never raises.
 
-    Names of profiles and plugins are looked up in `known`; without it any name will do. Hidden files and folders are skipped, links are followed, and no file is loaded twice.
-    A contract without `id` is called by its path under the folder that was given, without
-    suffix and with `/` between; by its file name, if the file itself was given.
+    They are `*.yaml`, `*.yml`, and fixtures, `*.json`: no golden traces, schemas or lock files.
+    Names of profiles and plugins are looked up in `known`; without it any name will do. Hidden
+    files and folders are skipped, links are followed, and no file is loaded twice. A contract
+    without `id` is called by its path under the folder that was given, without suffix and with
+    `/` between; by its file name, if the file itself was given.
     """
     loaded: dict[str, ContractFile] = {}
     problems: list[Problem] = []
@@ -273,7 +276,8 @@ def _files(given: Path, problems: list[Problem]) -> list[tuple[Path, str]]:
         cure = "name a contract file or a folder of them"
         raise InputError(Problem("does not exist", file=name, cure=cure))
     if given.suffix.lower() not in SUFFIXES:
-        cure = f"contracts are {' and '.join(f'*{suffix}' for suffix in SUFFIXES)} files"
+        *others, last = (f"*{suffix}" for suffix in SUFFIXES)
+        cure = f"contracts are {', '.join(others)} and {last} files"
         raise InputError(Problem("is no contract file", file=name, cure=cure))
     return [(given, given.stem)]
 
@@ -405,7 +409,8 @@ def _lost_references(document: Document) -> Iterator[Problem]:
 
 def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
     """What is allowed and hardly meant."""
-    warnings = list(personal_values(document)) if document.name.endswith(SUFFIX) else []
+    written = Path(document.name).suffix.lower()
+    warnings = list(personal_values(document)) if written == SUFFIX else []
     if not _demands(contract):
         warnings.append(
             document.problem(

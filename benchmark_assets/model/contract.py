@@ -14,7 +14,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.matchers import matcher_problems
@@ -115,8 +116,7 @@ class AppliesTo(Section):
 
     @model_validator(mode="after")
     def _some_condition(self) -> AppliesTo:
-        named = self.model_fields_set - {"metadata", "any_of"}
-        if not named and not self.metadata and not self.any_of:
+        if not any(value for _, value in self):
             raise ValueError("names no condition; leave the section out to select by workflow")
         return self
 
@@ -262,7 +262,11 @@ no others. `subset`: no others than these, and maybe fewer.
 
 
 def _step(value: Any) -> Any:
-    return {"tool": value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        return {"tool": value}
+    if not isinstance(value, dict | PathStep):
+        raise PydanticKnownError("string_type")
+    return value
 
 
 class PathStep(Section):
@@ -283,7 +287,11 @@ Step = Annotated[PathStep, BeforeValidator(_step, json_schema_input_type=NonEmpt
 
 
 def _path(value: Any) -> Any:
-    return {"path": value} if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return {"path": value}
+    if not isinstance(value, dict | LegalPath):
+        raise PydanticKnownError("tuple_type")
+    return value
 
 
 class LegalPath(Section):
@@ -302,7 +310,14 @@ Path = Annotated[
     LegalPath, BeforeValidator(_path, json_schema_input_type=tuple[Step, ...] | LegalPath)
 ]
 
-Pair = Annotated[tuple[NonEmpty, ...], BeforeValidator(_tuple), Field(min_length=2, max_length=2)]
+
+def _two(value: tuple[str, ...]) -> tuple[str, ...]:
+    if len(value) != 2:
+        raise ValueError("is no pair of tools; write [FIRST, THEN]")
+    return value
+
+
+Pair = Annotated[tuple[NonEmpty, ...], BeforeValidator(_tuple), AfterValidator(_two)]
 
 HashPrefix = Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")]
 """Hex digits that a SHA-256 begins with; 16 are 64 bits, which nobody meets by chance."""
@@ -330,7 +345,9 @@ class Trajectory(Section):
     order: Order = "exact"
     calls: Annotated[tuple[CallRule, ...], BeforeValidator(_tuple)] = ()
     before: Annotated[tuple[Pair, ...], BeforeValidator(_tuple)] = ()
-    value_hashes: dict[NonEmpty, dict[NonEmpty, HashPrefix]] = Field(default_factory=dict)
+    value_hashes: dict[NonEmpty, Annotated[dict[NonEmpty, HashPrefix], Field(min_length=1)]] = (
+        Field(default_factory=dict)
+    )
     writes: Names = ()
     ask_before_write: bool = False
     extra: Literal["allow", "reads_only", "forbid"] = "allow"
@@ -351,15 +368,23 @@ class Trajectory(Section):
             and rule.max is None
             and rule.occurrences == "any"
         ]
+        problems += [
+            f"before[{index}]: names {first} twice, and a tool never comes before itself"
+            for index, (first, second) in enumerate(self.before)
+            if first == second
+        ]
         if self.max_extra_calls is not None and not self.allowed_paths and not self.calls:
             problems.append(
-                "max_extra_calls counts calls besides allowed_paths and calls, and there are none; "
-                "budget.max_tool_calls limits all"
+                "max_extra_calls: counts calls besides allowed_paths and calls, and there are "
+                "none; limit all calls with max_tool_calls, a key of a budget"
             )
         if problems:
             raise ValueError("; ".join(problems))
         if self.demands_nothing:
-            raise ValueError("demands nothing: give allowed_paths, calls, before or extra")
+            raise ValueError(
+                "demands nothing: give allowed_paths, calls, before, value_hashes, "
+                "ask_before_write or extra"
+            )
         return self
 
     @property

@@ -33,6 +33,9 @@ SECTIONS: tuple[tuple[str, type[Section]], ...] = (
 )
 """The contract's sections whose keys `expect` takes, by name."""
 
+DEMANDS = frozenset({"trajectory", "final", "budget", "ends_with", "tools"})
+"""Sections of the contract of a fixture that demand something."""
+
 WORKFLOW = "golden"
 """What fixtures belong to that name no workflow."""
 
@@ -71,6 +74,7 @@ class PublishedExpect(Section):
         must_ask_before_write: `ask_before_write`.
         write_tools: `writes`.
         final_schema: `schema`.
+        ends_with: How the run must end, in its source's words; globs: a contract's `ends_with`.
     """
 
     tool_names: Annotated[tuple[NonEmpty, ...], BeforeValidator(_list)] | None = None
@@ -118,24 +122,29 @@ class FixtureSource(Section):
         comment: What it is about, for people.
         workflow: The use case.
         group: What the leaderboard groups by; default: `workflow`.
+        schema_: Where editors find the schema of fixtures (key `$schema`); says nothing else.
     """
 
     id: NonEmpty
     input: FixtureInput
     expect: Expect  # type: ignore[valid-type]
-    version: Annotated[NonEmpty, BeforeValidator(_text)] = "1"
+    version: Annotated[NonEmpty, BeforeValidator(_text, json_schema_input_type=NonEmpty | int)] = (
+        "1"
+    )
     comment: str | None = None
     workflow: NonEmpty = WORKFLOW
     group: NonEmpty | None = None
+    schema_: str | None = Field(default=None, alias="$schema")
 
     @model_validator(mode="after")
     def _one_name_each(self) -> FixtureSource:
-        given = self.expect.model_fields_set  # type: ignore[attr-defined]
-        names = {"schema_" if other == "schema" else other for other in given}
+        expect: BaseModel = self.expect
+        fields = type(expect).model_fields
+        given = {fields[name].alias or name for name in expect.model_fields_set}
         both = [
-            f"expect: {one} and {other} say the same; give one of them"
+            f"expect.{one}: says the same as {other}; give one of them"
             for one, other in _SAME
-            if one in names and (other if other != "schema" else "schema_") in names
+            if one in given and other in given
         ]
         if both:
             raise ValueError("; ".join(both))
@@ -164,8 +173,9 @@ def contract_data(source: FixtureSource, expect: Mapping[str, Any]) -> dict[str,
 
     Args:
         source: The fixture, validated.
-        expect: Its `expect` as it is written.
+        expect: Its `expect` as it is written. It demands something if there is one of `DEMANDS`.
     """
+    expect = {key: value for key, value in expect.items() if value is not None}
     data: dict[str, Any] = {
         "id": source.id,
         "workflow": source.workflow,
@@ -199,7 +209,7 @@ def _add_published(data: dict[str, Any], expect: Mapping[str, Any]) -> None:
     if expect.get("required_arg_keys"):
         trajectory["calls"] = [
             *trajectory.get("calls", ()),
-            *_key_rules(expect["required_arg_keys"], trajectory.get("allowed_paths", ())),
+            *_key_rules(expect["required_arg_keys"], trajectory),
         ]
     if trajectory:
         data["trajectory"] = trajectory
@@ -209,11 +219,17 @@ def _add_published(data: dict[str, Any], expect: Mapping[str, Any]) -> None:
         data["final"] = {**data.get("final", {}), "schema": expect["final_schema"]}
 
 
-def _key_rules(required: Mapping[str, Any], paths: Any) -> list[dict[str, Any]]:
+def _key_rules(required: Mapping[str, Any], trajectory: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Each call of a tool must have its keys; the tool must be called unless a path is without."""
     legal = [
         LegalPath.model_validate({"path": path} if isinstance(path, list | tuple) else path)
-        for path in paths
+        for path in trajectory.get("allowed_paths", ())
+    ]
+    orders = [path.order or trajectory.get("order") for path in legal]
+    needed = [
+        # Of a subset every tool may be left out.
+        set() if order == "subset" else {step.tool for step in path.path if not step.optional}
+        for path, order in zip(legal, orders, strict=True)
     ]
     return [
         {
@@ -221,7 +237,7 @@ def _key_rules(required: Mapping[str, Any], paths: Any) -> list[dict[str, Any]]:
             "args": list(keys),
             "args_mode": "keys",
             "occurrences": "each",
-            "min": int(all(any(s.tool == tool and not s.optional for s in p.path) for p in legal)),
+            "min": int(all(tool in tools for tools in needed)),
         }
         for tool, keys in required.items()
     ]

@@ -13,25 +13,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 
 from benchmark_assets.model.contract import Trajectory
 from benchmark_assets.model.verdict import Check
 from benchmark_assets.scoring.activity import choose_profile, effects_of
+from benchmark_assets.scoring.calls import at, name_call, succeeded
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import any_glob, show
-from benchmark_assets.scoring.plugins.base import at, name_call
 
 Writes = Callable[[int], bool]
 """Whether the call of an index writes."""
 
 _READING = """
 analyse analyze ask calculate check compare compute count describe estimate explain fetch find get
-glob grep has inspect is list load look lookup ls open parse peek plan preview query read recall
-resolve retrieve review scan search select show status summarize test think validate verify view
-watch whoami
+glob grep has inspect is list look lookup ls parse peek preview query read retrieve scan search
+select show status summarise summarize think validate verify view watch whoami
 """
 READING = frozenset(_READING.split())
-"""First words of the names of tools that are taken to change nothing."""
+"""First words of the names of tools that are taken to change nothing.
+
+Words that are as often the name of a change are none: `open_ticket`, `resolve_dispute`,
+`load_truck`, `plan_route`, `test_fire`.
+"""
+
+_CHANGING = frozenset({("check", "in"), ("check", "out"), ("look", "after")})
+"""Two words that change something although the first reads."""
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
@@ -41,11 +48,15 @@ def reads_by_name(tool: str) -> bool:
     """Whether a tool's name begins with a word for reading.
 
     What stands before the last `__`, `.`, `/` or `:` is where the tool is from, not its name:
-    `mcp__files__read_file`, `orders.get`.
+    `mcp__files__read_file`, `orders.get`. One that does two things reads only if both do:
+    `get_or_create_customer` does not.
     """
     name = re.split(r"__|[./:]", tool)[-1] or tool
-    words = _WORDS.findall(name)
-    return bool(words) and words[0].casefold() in READING
+    words = [word.casefold() for word in _WORDS.findall(name)]
+    verbs = words[:1] + [then for word, then in pairwise(words) if word in ("and", "or")]
+    return (
+        bool(verbs) and all(verb in READING for verb in verbs) and tuple(words[:2]) not in _CHANGING
+    )
 
 
 def writing(trajectory: Trajectory, harness: str | None) -> Callable[[Evidence], Writes]:
@@ -69,11 +80,14 @@ def _known_writes(evidence: Evidence, harness: str | None) -> Writes:
     changing = {event.call for event in activity.files if event.operation != "read"}
     changing |= set(activity.opaque)
 
+    known = {
+        name: profile is not None and effects_of(profile, name) is not None
+        for name in {call.name for call in calls}
+    }
+
     def writes(index: int) -> bool:
         name = calls[index].name
-        if profile is not None and effects_of(profile, name) is not None:
-            return index in changing
-        return index in changing or not reads_by_name(name)
+        return index in changing or not (known[name] or reads_by_name(name))
 
     return writes
 
@@ -92,9 +106,9 @@ def question_check(evidence: Evidence, harness: str | None, writes: Writes) -> C
     if first is None:
         return Check(name=name, outcome="passed", observed="no write")
     call = trace.tool_calls[first]
-    # A question that calls a tool is put when that call is made.
+    # A question that calls a tool is put when that call is made, unless it failed.
     asked = [message.before_call for message in trace.questions]
-    asked += [index + 1 for index in asking]
+    asked += [index + 1 for index in activity.questions if succeeded(trace.tool_calls[index])]
     if any(before <= first for before in asked):
         return Check(name=name, outcome="passed", where=at(call, first))
     if not asked and trace.asked_clarification:
@@ -103,7 +117,7 @@ def question_check(evidence: Evidence, harness: str | None, writes: Writes) -> C
     late = next((m for m in trace.questions), None)
     observed = "no question"
     if asked:
-        observed = f"a question after {min(asked)} calls" + (f": {show(late.text)}" if late else "")
+        observed = f"a question after call {min(asked)}" + (f": {show(late.text)}" if late else "")
     return Check(
         name=name,
         outcome="failed",

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from benchmark_assets.model.contract import LegalPath, Order, PathStep
 from benchmark_assets.model.trace import ToolCall
-from benchmark_assets.scoring.plugins.base import succeeded
+from benchmark_assets.scoring.calls import succeeded
 
 Steps = Sequence[PathStep]
 
@@ -93,17 +93,24 @@ def follow(steps: Steps, calls: Sequence[ToolCall], order: Order) -> set[int] | 
 
 
 def _matches(steps: Steps, names: Sequence[str]) -> bool:
-    """Whether names are exactly the steps, by the set of places where one can be (an NFA)."""
+    """Whether names are exactly the steps."""
+    number, places = _longest_start(steps, names)
+    return number == len(names) and len(steps) in places
+
+
+def _longest_start(steps: Steps, names: Sequence[str]) -> tuple[int, set[int]]:
+    """How many names can begin the path, and the places where one can then be (an NFA)."""
     # A place is the number of steps done; a step that may be repeated can be done again there.
     places = _closure(steps, {0})
-    for name in names:
+    for number, name in enumerate(names):
         done = {p + 1 for p in places if p < len(steps) and steps[p].tool == name}
+        # Where an optional step was left out, repeating it is making it once.
         again = {p for p in places if p and steps[p - 1].repeat and steps[p - 1].tool == name}
-        # Only where the step was made: skipping it and repeating it is making it once.
-        places = _closure(steps, done | again)
-        if not places:
-            return False
-    return len(steps) in places
+        following = _closure(steps, done | again)
+        if not following:
+            return number, places
+        places = following
+    return len(names), places
 
 
 def _closure(steps: Steps, places: set[int]) -> set[int]:
@@ -185,7 +192,10 @@ class Divergence(NamedTuple):
         call: Index of the call, or the number of calls if what is wrong comes after all.
         reason: What is wrong there, in words.
         diff: Both paths side by side: `get_order ✓, charge_card +, refund_payment ✗ missing`.
-        similarity: 2 × common ÷ (steps + calls): F1 of the longest common subsequence, 0 to 1.
+        similarity: 2 × common ÷ (steps + calls), 0 to 1: F1 of the longest common subsequence
+            (in orders that leave the order free: of the common calls). A failed call is not
+            common; a repetition that is made counts as a step, and an optional step that is not
+            made as none.
     """
 
     call: int
@@ -199,34 +209,40 @@ def divergence(path: LegalPath, calls: Sequence[ToolCall], order: Order) -> Dive
     steps = path.path
     ordered = order in ("exact", "in_order")
     aligned = _align(steps, calls) if ordered else _pair(steps, calls)
+    # Of a subset nothing is missing.
+    shown = [item for item in aligned if order != "subset" or item.kind != "missing"]
     return Divergence(
         *_first_difference(aligned, steps, calls, order),
-        diff=", ".join(_show_aligned(item, calls, order) for item in aligned) or "no call",
+        diff=", ".join(_show_aligned(item, calls, order) for item in shown) or "no call",
         similarity=similarity(aligned),
     )
 
 
 def similarity(aligned: Sequence[Aligned]) -> float:
-    """How alike two aligned paths are, 0 to 1; steps that may be left out and are do not count."""
-    same = sum(item.kind == "same" for item in aligned)
-    return 2 * same / (len(aligned) + same) if aligned else 1.0
+    """How alike two aligned paths are, 0 to 1: see `Divergence`."""
+    kinds = Counter(item.kind for item in aligned)
+    both = 2 * kinds["same"]
+    # A step and a call that failed stand in one place, and are two that are not common.
+    apart = kinds["extra"] + kinds["missing"] + 2 * kinds["failed"]
+    return both / (both + apart) if aligned else 1.0
 
 
 def _align(steps: Steps, calls: Sequence[ToolCall]) -> list[Aligned]:
-    """Align by the fewest insertions and omissions; a step that may be left out costs nothing."""
-    if len(steps) * len(calls) > ALIGNED_CELLS:
+    """Align by the fewest insertions and omissions; a step that may be left out costs nothing.
+
+    Time and memory: steps × calls.
+    """
+    if _too_long(steps, calls):
         return _pair(steps, calls)
-    rows, columns = len(steps), len(calls)
-    cost = [[0] * (columns + 1) for _ in range(rows + 1)]
-    for i in range(rows, -1, -1):
-        for j in range(columns, -1, -1):
-            cost[i][j] = min((c for c, _ in _moves(steps, calls, cost, i, j)), default=0)
+    good = [succeeded(call) for call in calls]
+    cost = _costs(steps, calls, good)
     found: list[Aligned] = []
     i = j = 0
-    while i < rows or j < columns:
-        _, move = min(_moves(steps, calls, cost, i, j), key=lambda item: item[0])
+    while i < len(steps) or j < len(calls):
+        moves = _moves(steps, calls, good, cost, i, j)
+        _, move = min(moves, key=lambda item: item[0])
         if move in ("step", "again"):
-            kind: Literal["same", "failed"] = "same" if succeeded(calls[j]) else "failed"
+            kind: Literal["same", "failed"] = "same" if good[j] else "failed"
             found.append(Aligned(kind, calls[j].name, j))
         elif move == "extra":
             found.append(Aligned("extra", calls[j].name, j))
@@ -237,22 +253,69 @@ def _align(steps: Steps, calls: Sequence[ToolCall]) -> list[Aligned]:
     return found
 
 
+def _each(calls: Sequence[ToolCall]) -> int:
+    """What a call too many or a missing step costs: more than all failed calls can save."""
+    return len(calls) + 1
+
+
+def _costs(steps: Steps, calls: Sequence[ToolCall], good: Sequence[bool]) -> list[list[int]]:
+    """The least that the rest costs with `i` steps and `j` calls behind, as `_moves` prices it.
+
+    Written out, as it is run for each pair of a step and a call.
+    """
+    rows, columns = len(steps), len(calls)
+    each = _each(calls)
+    names = [call.name for call in calls]
+    cost = [[each * (columns - j) for j in range(columns + 1)] for _ in range(rows + 1)]
+    for i in range(rows, -1, -1):
+        row = cost[i]
+        below = cost[i + 1] if i < rows else None
+        tool = steps[i].tool if i < rows else None
+        left_out = each if i < rows and not steps[i].optional else 0
+        again = steps[i - 1].tool if i and steps[i - 1].repeat else None
+        for j in range(columns, -1, -1):
+            best = row[j] if below is None else below[j] + left_out
+            if j < columns:
+                best = min(best, row[j + 1] + each)
+                if below is not None and names[j] == tool:
+                    best = min(best, below[j + 1] + (0 if good[j] else left_out + each - 1))
+                if names[j] == again:
+                    best = min(best, row[j + 1] + (0 if good[j] else each - 1))
+            row[j] = best
+    return cost
+
+
+def _too_long(steps: Steps, calls: Sequence[ToolCall]) -> bool:
+    return len(steps) * len(calls) > ALIGNED_CELLS
+
+
 def _moves(
-    steps: Steps, calls: Sequence[ToolCall], cost: list[list[int]], i: int, j: int
+    steps: Steps,
+    calls: Sequence[ToolCall],
+    good: Sequence[bool],
+    cost: list[list[int]],
+    i: int,
+    j: int,
 ) -> list[tuple[int, str]]:
-    """What can come next with `i` steps and `j` calls behind: cost from here on, and the move."""
+    """What can come next with `i` steps and `j` calls behind: cost from here on, and the move.
+
+    A failed call in the right place costs a little less than not to count it there, so that it
+    is shown there, and never stands for a call that succeeded.
+    """
+    each = _each(calls)
     moves = []
-    if i < len(steps) and j < len(calls) and steps[i].tool == calls[j].name:
-        # A failed call in the right place is nearer than none.
-        moves.append((cost[i + 1][j + 1] + (not succeeded(calls[j])), "step"))
-    if i and j < len(calls) and steps[i - 1].repeat and steps[i - 1].tool == calls[j].name:
-        moves.append((cost[i][j + 1], "again"))
-    if i < len(steps):
-        moves.append(
-            (cost[i + 1][j], "skip") if steps[i].optional else (cost[i + 1][j] + 2, "missing")
-        )
     if j < len(calls):
-        moves.append((cost[i][j + 1] + 2, "extra"))
+        name = calls[j].name
+        if i < len(steps) and steps[i].tool == name:
+            failed = each - 1 if steps[i].optional else 2 * each - 1
+            moves.append((cost[i + 1][j + 1] + (0 if good[j] else failed), "step"))
+        if i and steps[i - 1].repeat and steps[i - 1].tool == name:
+            moves.append((cost[i][j + 1] + (0 if good[j] else each - 1), "again"))
+    if i < len(steps):
+        skip = steps[i].optional
+        moves.append((cost[i + 1][j] + (0 if skip else each), "skip" if skip else "missing"))
+    if j < len(calls):
+        moves.append((cost[i][j + 1] + each, "extra"))
     return moves
 
 
@@ -284,6 +347,8 @@ def _show_aligned(item: Aligned, calls: Sequence[ToolCall], order: Order) -> str
     # Where other calls may come between, they are shown and not held against the run.
     if item.kind == "extra" and order in ("in_order", "any_order", "superset"):
         return f"({item.name})"
+    if item.kind == "failed" and order == "subset":
+        return f"({item.name} failed)"
     if item.kind == "extra" and item.call is not None and not succeeded(calls[item.call]):
         return f"{item.name} + failed"
     return f"{item.name} {_MARKS[item.kind]}"
@@ -293,6 +358,8 @@ def _first_difference(
     aligned: Sequence[Aligned], steps: Steps, calls: Sequence[ToolCall], order: Order
 ) -> tuple[int, str]:
     """Index of the call at which the first difference that counts shows, and what it is."""
+    if order == "exact" and _too_long(steps, calls):
+        return _first_off(steps, calls)
     if order == "exact":
         return _first_of_exact(aligned, calls)
     if order != "subset" and (lost := _lost(steps, calls)) is not None:
@@ -304,7 +371,7 @@ def _first_difference(
             needs = _needs(steps).get(item.name)
             why = "is not on the path" if needs is None else f"is one more than {needs.most}"
             return item.call, f"{item.name} (call {item.call + 1}) {why}"
-        if item.kind == "failed" and item.call is not None:
+        if item.kind == "failed" and item.call is not None and order != "subset":
             return item.call, f"{item.name} (call {item.call + 1}) failed: {_said(calls, item)}"
     return len(calls), "the calls do not fit"
 
@@ -328,6 +395,20 @@ def _first_of_exact(aligned: Sequence[Aligned], calls: Sequence[ToolCall]) -> tu
     return len(calls), "the calls do not fit"
 
 
+def _first_off(steps: Steps, calls: Sequence[ToolCall]) -> tuple[int, str]:
+    """The first call that cannot go on with the path, whatever comes after."""
+    failed = next((i for i, call in enumerate(calls) if not succeeded(call)), len(calls))
+    number, places = _longest_start(steps, [call.name for call in calls[:failed]])
+    wanted = [steps[place].tool for place in sorted(places) if place < len(steps)]
+    expected = " or ".join(dict.fromkeys(wanted)) or "no more calls"
+    if number == len(calls):
+        return number, f"ended after {number} calls, {expected} is missing"
+    call = calls[number]
+    if number == failed:
+        return number, f"step {number + 1}, {call.name}, failed: {call.error or 'no message'}"
+    return number, f"step {number + 1} is {call.name}, expected {expected}"
+
+
 def _said(calls: Sequence[ToolCall], item: Aligned) -> str:
     return (None if item.call is None else calls[item.call].error) or "no message"
 
@@ -347,10 +428,13 @@ def _first_out_of_order(steps: Steps, calls: Sequence[ToolCall]) -> tuple[int, s
     good = [(i, call.name) for i, call in enumerate(calls) if succeeded(call)]
     path = [step.tool for step in steps if not step.optional]
     position = 0
+    used: set[int] = set()
     for place, name in enumerate(path):
-        later = [p for p, (_, made) in enumerate(good) if made == name and p >= position]
-        if not later:
-            early = next(i for i, made in good if made == name)
-            return early, f"{name} came before {path[place - 1]}, expected after"
-        position = later[0] + 1
+        made = [p for p, (_, other) in enumerate(good) if other == name and p not in used]
+        later = next((p for p in made if p >= position), None)
+        if later is None:
+            # There is one, since enough calls of it succeeded; it is before the step it is for.
+            return good[made[0]][0], f"{name} came before {path[place - 1]}, expected after"
+        used.add(later)
+        position = later + 1
     return len(calls), "the calls do not fit"

@@ -25,7 +25,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=5,
 )
 TOOL = st.fixed_dictionaries(
-    {"name": st.text()},
+    {"name": st.text(min_length=1)},
     optional={"arguments": VALUES, "result": VALUES, "error": VALUES},
 )
 QUESTION = st.fixed_dictionaries(
@@ -94,6 +94,7 @@ def test_both_ways_read_the_same(value: dict[str, Any]) -> None:
         '{"tools": [1]}',
         '{"tools": [{}]}',
         '{"tools": [{"name": null}]}',
+        '{"tools": [{"name": ""}]}',
         '{"tools": [{"name": "a", "input_schema": {}}]}',
         '{"tools": [], "spans": []}',
         '{"tools": [], "simulations": [], "info": {}}',

@@ -510,7 +510,7 @@ def test_nothing_in_a_trace_raises(folders: Folders) -> None:
     folders.fixture("a")
     write(folders.fixtures / "a.golden.json", recording())
     for tools in (
-        [{"name": ""}],
+        [{"name": " "}],
         [{"name": "get_order", "arguments": "no object"}],
         [{"name": "a\u0000b", "arguments": [1]}],
         [GET] * 3000,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -26,6 +26,7 @@ from benchmark_assets.model.trace import Message, Origin, Tokens, ToolCall, Trac
 
 # What other formats of objects with `tools` have: there they are definitions of tools.
 _OTHERS = frozenset({"trace_id", "observations", "spans", "entries", "steps"})
+_DEFINES = frozenset({"input_schema", "inputSchema", "parameters", "function"})
 
 UNHASHED = ""
 """The hash of a file that was read the quick way: nobody asked for it."""
@@ -35,7 +36,7 @@ _ABSENT = msgspec.Raw()
 
 
 class _Tool(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
+    name: Annotated[str, msgspec.Meta(min_length=1)]
     arguments: Any = None
     result: Any = None
     error: Any = None
@@ -143,7 +144,10 @@ def _is_recording(value: Any) -> bool:
         return False
     tools = value.get("tools")
     return isinstance(tools, list) and all(
-        isinstance(tool, dict) and isinstance(tool.get("name"), str) and "input_schema" not in tool
+        isinstance(tool, dict)
+        and isinstance(tool.get("name"), str)
+        and tool["name"]
+        and _DEFINES.isdisjoint(tool)
         for tool in tools
     )
 
@@ -158,7 +162,7 @@ def _error_row(file: TraceFile, record: str | None, problem: str) -> TraceSnapsh
 
 def _snapshot(recording: _Recording, made_id: str, origin: Origin) -> TraceSnapshot:
     calls = tuple(map(_call, recording.tools))
-    questions = tuple(_questions(recording.questions, len(calls)))
+    questions, problem = _questions(recording.questions, len(calls))
     asked = recording.asked_clarification
     error = text_or_none(recording.error)
     user = recording.input
@@ -181,6 +185,7 @@ def _snapshot(recording: _Recording, made_id: str, origin: Origin) -> TraceSnaps
         tool_calls=calls,
         messages=questions,
         asked_clarification=asked if isinstance(asked, bool) and not questions else None,
+        problem=problem,
     )
 
 
@@ -195,13 +200,24 @@ def _call(tool: _Tool) -> ToolCall:
     )
 
 
-def _questions(value: Any, calls: int) -> Iterator[Message]:
-    for item in value if isinstance(value, list) else ():
+def _questions(value: Any, calls: int) -> tuple[tuple[Message, ...], str | None]:
+    """The questions in order, and what is wrong with them.
+
+    One whose place is lost must neither pass nor fail a run: there is no verdict on it then.
+    """
+    found: list[Message] = []
+    if value is not None and not isinstance(value, list):
+        return (), "questions are no list"
+    for index, item in enumerate(value or ()):
+        place = f"questions[{index}]"
         if not isinstance(item, dict):
-            continue
+            return (), f"{place} is no object with `text` and `before_tool`"
         before = whole_number(item.get("before_tool"), calls)
-        if before is not None:
-            yield Message(text=str(item.get("text") or ""), before_call=before, question=True)
+        if before is None:
+            given = json.dumps(item.get("before_tool"))
+            return (), f"{place}.before_tool is {given}, expected 0 to {calls}, the calls before it"
+        found.append(Message(text=str(item.get("text") or ""), before_call=before, question=True))
+    return tuple(sorted(found, key=lambda message: message.before_call)), None
 
 
 def _answer(final: Any) -> str | None:

@@ -4,9 +4,10 @@ Belongs here: what a contract demands of calls, and saying what is wrong. Does n
 fitting calls to a path (`legal_paths`), telling writes and questions (`asking`).
 
 With the orders `exact` and `unordered` a path is compared with all calls, failed ones and retries
-too; the others need successful ones. A `calls` rule counts successful calls whose arguments fit; one call may satisfy several
-rules. A call is *listed* if the path that was taken uses it or a rule fits it; a rule without
-`max` lists no more successful calls than it demands. What is not listed is extra.
+too; the others need successful ones. A `calls` rule counts successful calls whose arguments fit;
+one call may satisfy several rules. A call is *listed* if the path that was taken uses it or a
+rule fits it; a rule without `max` lists no more successful calls than it demands (where only
+writes are restricted: no more successful writes). What is not listed is extra.
 """
 
 from __future__ import annotations
@@ -34,15 +35,12 @@ def _prepare(contract: Contract) -> Judge | None:
     writes_of = writing(trajectory, contract.harness)
 
     def judge(evidence: Evidence) -> Iterator[Check]:
-        trace = evidence.trace
-        calls = trace.tool_calls
-        writes = writes_of(evidence)
-        listed: set[int] = set()
+        calls = evidence.trace.tool_calls
+        used: set[int] = set()
         if trajectory.allowed_paths:
             checks, used = _path_checks(trajectory, calls)
-            listed |= used
             yield from checks
-        repeated: list[tuple[list[int], int]] = []
+        fitting: list[tuple[CallRule, list[int]]] = []
         for (rule, fits), name in zip(rules, names, strict=True):
             matched = [
                 i
@@ -50,34 +48,63 @@ def _prepare(contract: Contract) -> Judge | None:
                 if fits(call.name)
                 and not args_mismatches(rule.args, rule.args_mode, call.arguments)
             ]
+            fitting.append((rule, matched))
             good = [i for i in matched if succeeded(calls[i])]
-            demanded = max(rule.min, 1)
-            bound = [i for i in good if trajectory.extra == "forbid" or writes(i)]
-            if rule.max is None and len(bound) > demanded:
-                repeated.append((bound, demanded))
-                listed.update(set(matched).difference(bound))
-            else:
-                listed.update(matched)
             yield _call_check(rule, name, fits, calls, good)
             if rule.occurrences == "each":
                 yield _each_check(rule, name, fits, calls, matched)
-        # Without `max` a rule lists as many calls as it demands: where `extra` restricts what
-        # else may happen, doing the same thing again is something else. Calls that are listed
-        # anyway come first, so that the order of calls does not decide whether one is extra.
-        for bound, demanded in repeated:
-            listed.update(sorted(bound, key=lambda i: i not in listed)[:demanded])
-        if trajectory.extra != "allow":
-            yield _extra_check(trajectory, calls, listed, writes)
+        if trajectory.extra == "forbid":
+            yield _forbid_check(calls, _listed(used, fitting, calls, _any_call))
+        elif trajectory.extra == "reads_only":
+            writes = writes_of(evidence)
+            yield _reads_only_check(calls, _listed(used, fitting, calls, writes), writes)
         if trajectory.max_extra_calls is not None:
+            listed = _listed(used, fitting, calls, _any_call)
             yield _extra_calls_check(trajectory.max_extra_calls, calls, listed)
         for pair, before in zip(trajectory.before, pairs, strict=True):
             yield _before_check(pair, *before, calls)
         for tool, hashes in trajectory.value_hashes.items():
             yield _hash_check(tool, hashes, calls)
         if trajectory.ask_before_write:
-            yield question_check(evidence, contract.harness, writes)
+            yield question_check(evidence, contract.harness, writes_of(evidence))
 
     return judge
+
+
+def _any_call(index: int) -> bool:
+    return True
+
+
+def _listed(
+    used: set[int],
+    fitting: Sequence[tuple[CallRule, list[int]]],
+    calls: Sequence[ToolCall],
+    restricted: Writes,
+) -> set[int]:
+    """The calls that a path or a rule accounts for.
+
+    Args:
+        used: The calls on the path.
+        fitting: Each rule with the calls that fit it, failed ones included.
+        calls: All calls.
+        restricted: Whether a further call like that of an index needs to be accounted for.
+    """
+    listed = set(used)
+    repeated: list[tuple[list[int], int]] = []
+    for rule, matched in fitting:
+        demanded = max(rule.min, 1)
+        bound = [i for i in matched if succeeded(calls[i]) and restricted(i)]
+        if rule.max is None and len(bound) > demanded:
+            repeated.append((bound, demanded))
+            listed.update(set(matched).difference(bound))
+        else:
+            listed.update(matched)
+    # Without `max` a rule lists as many calls as it demands: where what else may happen is
+    # restricted, doing the same thing again is something else. Calls that are listed anyway
+    # come first, so that the order of calls does not decide whether one is extra.
+    for bound, demanded in repeated:
+        listed.update(sorted(bound, key=lambda i: i not in listed)[:demanded])
+    return listed
 
 
 def _rule_names(rules: Sequence[CallRule]) -> list[str]:
@@ -198,15 +225,22 @@ def _how_often(rule: CallRule) -> str:
     return f"{rule.min} to {rule.max} times"
 
 
-def _extra_check(
-    trajectory: Trajectory, calls: Sequence[ToolCall], listed: set[int], writes: Writes
-) -> Check:
+def _forbid_check(calls: Sequence[ToolCall], listed: set[int]) -> Check:
+    extra = [(i, call) for i, call in enumerate(calls) if i not in listed]
+    return _extra_check("no other calls", "nothing besides the listed calls", extra)
+
+
+def _reads_only_check(calls: Sequence[ToolCall], listed: set[int], writes: Writes) -> Check:
     extra = [
         (i, call)
         for i, call in enumerate(calls)
-        if i not in listed and (trajectory.extra == "forbid" or (writes(i) and succeeded(call)))
+        if i not in listed and writes(i) and succeeded(call)
     ]
-    name = "no other calls" if trajectory.extra == "forbid" else "no other writes"
+    expected = "no successful write besides the listed calls"
+    return _extra_check("no other writes", expected, extra)
+
+
+def _extra_check(name: str, expected: str, extra: Sequence[tuple[int, ToolCall]]) -> Check:
     if not extra:
         return Check(name=name, outcome="passed")
     index, call = extra[0]
@@ -214,9 +248,7 @@ def _extra_check(
     return Check(
         name=name,
         outcome="failed",
-        expected="nothing besides the listed calls"
-        if trajectory.extra == "forbid"
-        else "no successful write besides the listed calls",
+        expected=expected,
         observed=", ".join(name_call(other, i) for i, other in extra),
         reason=f"{name_call(call, index)} with {show(call.arguments)} is not listed{more}",
         where=at(call, index),
@@ -238,7 +270,7 @@ def _each_check(
             reason=None if made else f"{rule.tool} was not called",
         )
     index, call = off[0]
-    more = f" (and {len(off) - 1} more calls)" if len(off) > 1 else ""
+    more = f" (and {len(off) - 1} more)" if len(off) > 1 else ""
     difference = args_mismatches(rule.args, rule.args_mode, call.arguments)[0]
     return Check(
         name=name,
@@ -292,7 +324,9 @@ def _hash_check(tool: str, hashes: Mapping[str, str], calls: Sequence[ToolCall])
         return Check(name=name, outcome="skipped", reason=f"{tool} was not called")
     expected = {key: {"sha256": prefix} for key, prefix in hashes.items()}
     for index, call in made:
-        differences = args_mismatches(expected, "subset", call.arguments)
+        # Arguments that are no object would be quoted, and are what must not be.
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        differences = args_mismatches(expected, "subset", arguments)
         if differences:
             return Check(
                 name=name,
