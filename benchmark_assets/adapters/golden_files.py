@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -96,6 +97,7 @@ class TraceFolder:
     files: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
     claimed: set[str] = field(default_factory=set)
+    _named: dict[str, list[str]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for entry in _entries(self.path):
@@ -103,6 +105,7 @@ class TraceFolder:
                 self.folders.add(entry.name)
             elif _is_trace(entry.name):
                 self.files.add(entry.name)
+                self._named.setdefault(_stem(entry.name), []).append(entry.name)
 
     def candidates(self, fixture: str) -> list[Candidate]:
         """The files with traces of a fixture, by trial; none if there are none.
@@ -111,10 +114,12 @@ class TraceFolder:
             InputError: If it is not clear which of several is meant.
         """
         names = _names(fixture)
-        files = [n + s for n in names for s in TRACE_SUFFIXES if n + s in self.files]
+        files = [file for name in names for file in self._named.get(name, ())]
         folders = [name for name in names if name in self.folders]
         trials = [item for name in folders for item in self._trials(name)]
         self.claimed.update(files, folders)
+        if len(files) == 1 and not folders:
+            return [Candidate(f"{self.path}/{files[0]}", None)]
         if len(files) > 1 or (files and trials) or len({t.trial for t in trials}) < len(trials):
             both = ", ".join(files + [f"{name}/" for name in folders])
             message = f"several files may be its trace: {both}"
@@ -145,10 +150,15 @@ class TraceFolder:
         return [f"{shown}/{name}" for name in names]
 
 
+def _stem(name: str) -> str:
+    return name[: -len(next(suffix for suffix in TRACE_SUFFIXES if name.endswith(suffix)))]
+
+
 def _is_trace(name: str) -> bool:
     return name.endswith(TRACE_SUFFIXES) and not name.startswith(".")
 
 
+@lru_cache(maxsize=4096)
 def _names(fixture: str) -> list[str]:
     """What traces of a fixture may be called: its id encoded, and as it is if that is a name."""
     names = [path_key(fixture)]

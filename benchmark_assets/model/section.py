@@ -6,8 +6,10 @@ belong here: any section (`contract`, `resources`, `harness`, `project`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated, Any
 
 from jsonschema import Draft202012Validator
@@ -41,16 +43,34 @@ def _regex(pattern: str) -> str:
 
 
 def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    # A suite says the same of many payloads, and checking a schema takes milliseconds.
+    try:
+        flaw = _known_flaw(json.dumps(schema))
+    except (TypeError, ValueError):
+        flaw = _schema_flaw(schema)  # What is no JSON is for the check to find.
+    if flaw is not None:
+        raise ValueError(flaw)
+    return schema
+
+
+@lru_cache(maxsize=1024)
+def _known_flaw(schema: str) -> str | None:
+    return _schema_flaw(json.loads(schema))
+
+
+def _schema_flaw(schema: dict[str, Any]) -> str | None:
+    """Why something is no JSON Schema; None if it is one."""
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         at = "/".join(str(part) for part in error.absolute_path)
-        raise ValueError(
-            f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
-        ) from error
+        return f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
     resource = DRAFT202012.create_resource(schema)
-    _check_references(schema, EMPTY_REGISTRY.resolver_with_root(resource).lookup)
-    return schema
+    try:
+        _check_references(schema, EMPTY_REGISTRY.resolver_with_root(resource).lookup)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 LookUp = Callable[[str], Any]

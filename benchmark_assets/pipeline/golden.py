@@ -62,15 +62,19 @@ def plain_surroundings() -> Surroundings:
 
 @dataclass(frozen=True)
 class FixtureFile:
-    """A fixture, and the file it stands in."""
+    """A fixture and the files it stands in.
+
+    Attributes:
+        fixture: The fixture.
+        path: Its file.
+        name: The file as people should see it.
+        golden: The file of its golden trace; None if it has none.
+    """
 
     fixture: Fixture
     path: Path
-
-    @property
-    def name(self) -> str:
-        """The file as people should see it."""
-        return shown_path(self.path)
+    name: str
+    golden: Path | None
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,9 @@ def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
     for path in files:
         try:
             document, fixture = read_fixture_file(path)
-            first = fixtures.setdefault(fixture.id, FixtureFile(fixture, path))
+            golden = existing_golden(path, fixture.id)
+            file = FixtureFile(fixture, path, document.name, golden)
+            first = fixtures.setdefault(fixture.id, file)
             if first.path is not path:
                 message = f"'{fixture.id}' is also the id of {first.name}"
                 cure = "give one of the two another `id`"
@@ -191,26 +197,46 @@ def run_suite(
         only: Ids of the fixtures to grade; none: all. What is wrong with the folder itself is
             reported whatever is chosen: a vanished fixture may be the one that was meant.
     """
-    around = surroundings or plain_surroundings()
-    chosen = set(only) or set(folder.fixtures)
-    cases = [*folder.flaws, *_vanished(folder)]
-    unused: list[str] = []
-    try:
-        found = TraceFolder(traces)
-        for key in sorted(folder.fixtures):
-            if key in chosen:
-                cases += _Case(folder.fixtures[key], around).grade(found)
-            else:
-                _claim(found, key)
-        unused = found.unclaimed()
-    except InputError as error:
-        cases.append(_flaw(shown_path(traces), error.problems))
-    return SuiteResult(
-        cases=tuple(cases),
-        trials=tuple(_trials(cases)),
-        warnings=tuple(f"{name}: no fixture has this id, so it is not graded" for name in unused),
-        notes=tuple(_notes(folder)),
-    )
+    return Suite(folder, surroundings or plain_surroundings(), only).run(traces)
+
+
+class Suite:
+    """The fixtures of a folder compiled once, to grade any number of folders of traces."""
+
+    def __init__(
+        self, folder: FixtureFolder, around: Surroundings, only: Iterable[str] = ()
+    ) -> None:
+        chosen = set(only) or set(folder.fixtures)
+        self._fixed = (*folder.flaws, *_vanished(folder))
+        self._notes = tuple(_notes(folder))
+        self._ids = sorted(folder.fixtures)
+        self._cases = {
+            key: _Case(file, around) for key, file in folder.fixtures.items() if key in chosen
+        }
+
+    def run(self, traces: Path) -> SuiteResult:
+        """Grade a folder of candidate traces. Never raises for what is in it."""
+        cases = list(self._fixed)
+        unused: list[str] = []
+        try:
+            found = TraceFolder(traces)
+            for key in self._ids:
+                case = self._cases.get(key)
+                if case is None:
+                    _claim(found, key)
+                else:
+                    cases += case.grade(found)
+            unused = found.unclaimed()
+        except InputError as error:
+            cases.append(_flaw(shown_path(traces), error.problems))
+        return SuiteResult(
+            cases=tuple(cases),
+            trials=tuple(_trials(cases)),
+            warnings=tuple(
+                f"{name}: no fixture has this id, so it is not graded" for name in unused
+            ),
+            notes=self._notes,
+        )
 
 
 def _vanished(folder: FixtureFolder) -> list[CaseResult]:
@@ -267,7 +293,7 @@ class Golden:
 
 def read_golden(file: FixtureFile, grader: Grader, config: ProjectConfig) -> Golden | None:
     """Read and grade a fixture's golden trace; None if it has none. Never raises."""
-    path = existing_golden(file.path, file.fixture.id)
+    path = file.golden
     if path is None:
         return None
     try:

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from benchmark_assets.model.contract import LegalPath, Order, PathStep
@@ -29,7 +30,12 @@ HASH_DIGITS = 16
 
 def path_hash(names: Sequence[str]) -> str:
     """First hex digits of SHA-256 over the tool names as a JSON list: equal paths, equal hashes."""
-    blob = json.dumps(list(names), separators=(",", ":")).encode()
+    return _path_hash(tuple(names))
+
+
+@lru_cache(maxsize=1024)
+def _path_hash(names: tuple[str, ...]) -> str:
+    blob = json.dumps(names, separators=(",", ":")).encode()
     return hashlib.sha256(blob).hexdigest()[:HASH_DIGITS]
 
 
@@ -92,8 +98,10 @@ def follow(steps: Steps, calls: Sequence[ToolCall], order: Order) -> set[int] | 
     return used
 
 
-def _matches(steps: Steps, names: Sequence[str]) -> bool:
+def _matches(steps: Steps, names: list[str]) -> bool:
     """Whether names are exactly the steps."""
+    if not any(step.optional or step.repeat for step in steps):
+        return [step.tool for step in steps] == names
     number, places = _longest_start(steps, names)
     return number == len(names) and len(steps) in places
 

@@ -41,6 +41,7 @@ def _any_glob(patterns: tuple[str, ...]) -> Match:
     if not globs:
         return exact.__contains__
 
+    @lru_cache(maxsize=1024)
     def fits(name: str) -> bool:
         return name in exact or any(glob.match(name) for glob in globs)
 

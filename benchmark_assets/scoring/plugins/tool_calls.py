@@ -41,8 +41,10 @@ def _prepare(contract: Contract) -> Judge | None:
         if policy.allows_nothing:
             yield _no_calls(evidence)
             return
+        called = {call.name for call in trace.tool_calls}
         for name, fits in forbidden:
-            used = [(i, call) for i, call in enumerate(trace.tool_calls) if fits(call.name)]
+            met = any(map(fits, called))
+            used = [c for c in enumerate(trace.tool_calls) if fits(c[1].name)] if met else []
             if not used:
                 yield Check(name=f"forbidden: {name}", outcome="passed")
                 continue
