@@ -218,12 +218,27 @@ def divergence(path: LegalPath, calls: Sequence[ToolCall], order: Order) -> Dive
     ordered = order in ("exact", "in_order")
     aligned = _align(steps, calls) if ordered else _pair(steps, calls)
     # Of a subset nothing is missing.
-    shown = [item for item in aligned if order != "subset" or item.kind != "missing"]
+    shown = [item for item in _hunks(aligned) if order != "subset" or item.kind != "missing"]
     return Divergence(
         *_first_difference(aligned, steps, calls, order),
         diff=", ".join(_show_aligned(item, calls, order) for item in shown) or "no call",
         similarity=similarity(aligned),
     )
+
+
+def _hunks(aligned: Sequence[Aligned]) -> list[Aligned]:
+    """Where both differ, what was done instead before what was not done."""
+    shown: list[Aligned] = []
+    left_out: list[Aligned] = []
+    for item in aligned:
+        if item.kind == "missing":
+            left_out.append(item)
+            continue
+        if item.kind != "extra":
+            shown += left_out
+            left_out = []
+        shown.append(item)
+    return shown + left_out
 
 
 def similarity(aligned: Sequence[Aligned]) -> float:
