@@ -38,7 +38,7 @@ def _prepare(contract: Contract) -> Judge | None:
         said = [m.text for m in trace.messages] if whole else []
         if trace.final_answer is not None and (not whole or trace.final_answer not in said):
             said.append(trace.final_answer)
-        texts = [plain_text(text) for text in said]
+        texts = [plain_text(text) for text in said] if wanted or unwanted else []
         for text, plain in wanted:
             if any(contains_text(said_text, plain) for said_text in texts):
                 yield Check(name=f"contains: {text}", outcome="passed")
