@@ -25,7 +25,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=5,
 )
 TOOL = st.fixed_dictionaries(
-    {"name": st.text(min_length=1)},
+    {"name": st.text(min_size=1)},
     optional={"arguments": VALUES, "result": VALUES, "error": VALUES},
 )
 QUESTION = st.fixed_dictionaries(
