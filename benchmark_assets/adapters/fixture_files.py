@@ -33,6 +33,7 @@ from benchmark_assets.adapters.yaml_files import (
 )
 from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.golden import DEMANDS, SECTIONS, Fixture, FixtureSource, contract_data
+from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError, Problem
 
 SUFFIX = ".json"
@@ -56,8 +57,8 @@ def is_fixture_file(path: Path) -> bool:
 
 
 def golden_path_of(path: Path, fixture_id: str) -> Path:
-    """Where the golden trace of a fixture in a file lies."""
-    return path.with_name(fixture_id.rpartition("/")[2] + GOLDEN_SUFFIX)
+    """Where the golden trace of a fixture in a file lies; an id that is no file name is encoded."""
+    return path.with_name(path_key(fixture_id) + GOLDEN_SUFFIX)
 
 
 def read_fixture(data: bytes, name: str) -> Fixture:

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "Run the whole graph on embedded traces."),
     "families": ("families", "List the kinds of fidelity comparisons."),
     "generate-contract": ("generate_contract", "Write a starter contract from one trace."),
+    "golden": ("golden", "Grade candidate traces by fixtures."),
     "import-tasks": ("import_tasks", "Write contracts from a benchmark's ground truth."),
     "init": ("init", "Set up the files of a new project."),
     "leaderboard": ("leaderboard", "Print the standings last published."),
@@ -47,6 +48,7 @@ ALIASES: dict[str, str] = {
     "generate-contract": "generate-contract",
     "replay-suite": "replay",
     "run-verify": "verify",
+    "trace-eval": "golden",
 }
 """Console script → the command that it is."""
 

@@ -45,25 +45,32 @@ def _regex(pattern: str) -> str:
 def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
     try:
         text = json.dumps(schema)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"is not a JSON Schema: {error}") from error
-    _check_schema(text)
+    flaw = _schema_flaw(text)
+    if flaw is not None:
+        raise ValueError(flaw)
     return schema
 
 
-@lru_cache(maxsize=256)
-def _check_schema(text: str) -> None:
-    """Refuse what is no JSON Schema; remembered, as it takes longer than all else of a contract."""
+@lru_cache(maxsize=1024)
+def _schema_flaw(text: str) -> str | None:
+    """Why something is no JSON Schema; None if it is one.
+
+    Remembered: many fixtures have the same, and checking one takes longer than all else of them.
+    """
     schema = json.loads(text)
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         at = "/".join(str(part) for part in error.absolute_path)
-        raise ValueError(
-            f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
-        ) from error
+        return f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
     resource = DRAFT202012.create_resource(schema)
-    _check_references(schema, EMPTY_REGISTRY.resolver_with_root(resource).lookup)
+    try:
+        _check_references(schema, EMPTY_REGISTRY.resolver_with_root(resource).lookup)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 LookUp = Callable[[str], Any]

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from benchmark_assets.model.contract import Trajectory
 from benchmark_assets.model.verdict import Check
-from benchmark_assets.scoring.activity import choose_profile, effects_of
+from benchmark_assets.scoring.activity import effects_of
 from benchmark_assets.scoring.calls import at, name_call, succeeded
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import any_glob, show
@@ -75,19 +75,16 @@ def writing(trajectory: Trajectory, harness: str | None) -> Callable[[Evidence],
 
 def _known_writes(evidence: Evidence, harness: str | None) -> Writes:
     calls = evidence.trace.tool_calls
-    profile = choose_profile(evidence.trace, evidence.profiles, harness)
+    profile = evidence.profile(harness)
     activity = evidence.activity(harness)
     changing = {event.call for event in activity.files if event.operation != "read"}
     changing |= set(activity.opaque)
 
-    known = {
-        name: profile is not None and effects_of(profile, name) is not None
-        for name in {call.name for call in calls}
-    }
-
     def writes(index: int) -> bool:
         name = calls[index].name
-        return index in changing or not (known[name] or reads_by_name(name))
+        if profile is not None and effects_of(profile, name) is not None:
+            return index in changing
+        return index in changing or not reads_by_name(name)
 
     return writes
 

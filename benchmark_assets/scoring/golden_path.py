@@ -20,9 +20,11 @@ from benchmark_assets.model.verdict import Check, Verdict
 from benchmark_assets.scoring.evaluate import ContractJudge
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.legal_paths import path_hash
+from benchmark_assets.scoring.plugins import PLUGINS
+from benchmark_assets.scoring.plugins.base import Plugin
 
 
-class GoldenResult(msgspec.Struct, frozen=True, kw_only=True):
+class GoldenResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What grading one trace gave.
 
     Attributes:
@@ -45,9 +47,14 @@ class GoldenResult(msgspec.Struct, frozen=True, kw_only=True):
 class Grader:
     """A fixture compiled once, to grade any number of traces."""
 
-    def __init__(self, fixture: Fixture, profiles: Sequence[HarnessProfile] = ()) -> None:
+    def __init__(
+        self,
+        fixture: Fixture,
+        profiles: Sequence[HarnessProfile] = (),
+        plugins: Sequence[Plugin] = PLUGINS,
+    ) -> None:
         self.fixture = fixture
-        self._judge = ContractJudge(fixture.contract)
+        self._judge = ContractJudge(fixture.contract, plugins)
         self._profiles = profiles
 
     def grade(self, trace: TraceSnapshot) -> GoldenResult:

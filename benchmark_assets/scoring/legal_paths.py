@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from benchmark_assets.model.contract import LegalPath, Order, PathStep
@@ -30,7 +31,12 @@ HASH_DIGITS = 16
 
 def path_hash(names: Sequence[str]) -> str:
     """First hex digits of SHA-256 over the tool names as a JSON list: equal paths, equal hashes."""
-    blob = json.dumps(list(names), separators=(",", ":")).encode()
+    return _path_hash(tuple(names))
+
+
+@lru_cache(maxsize=1024)
+def _path_hash(names: tuple[str, ...]) -> str:
+    blob = json.dumps(names, separators=(",", ":")).encode()
     return hashlib.sha256(blob).hexdigest()[:HASH_DIGITS]
 
 
@@ -164,6 +170,8 @@ class _Pairs:
 
 def _matches(steps: Steps, calls: Sequence[ToolCall]) -> bool:
     """Whether calls are exactly the steps."""
+    if not any(step.optional or step.repeat for step in steps):
+        return len(steps) == len(calls) and all(map(is_step, steps, calls))
     number, places = _longest_start(steps, calls)
     return number == len(calls) and len(steps) in places
 
@@ -283,12 +291,27 @@ def divergence(path: LegalPath, calls: Sequence[ToolCall], order: Order) -> Dive
     ordered = order in ("exact", "in_order")
     aligned = _align(steps, calls) if ordered else _pair(steps, calls)
     # Of a subset nothing is missing.
-    shown = [item for item in aligned if order != "subset" or item.kind != "missing"]
+    shown = [item for item in _hunks(aligned) if order != "subset" or item.kind != "missing"]
     return Divergence(
         *_first_difference(aligned, steps, calls, order),
         diff=", ".join(_show_aligned(item, calls, order) for item in shown) or "no call",
         similarity=similarity(aligned),
     )
+
+
+def _hunks(aligned: Sequence[Aligned]) -> list[Aligned]:
+    """Where both differ, what was done instead before what was not done."""
+    shown: list[Aligned] = []
+    left_out: list[Aligned] = []
+    for item in aligned:
+        if item.kind == "missing":
+            left_out.append(item)
+            continue
+        if item.kind != "extra":
+            shown += left_out
+            left_out = []
+        shown.append(item)
+    return shown + left_out
 
 
 def similarity(aligned: Sequence[Aligned]) -> float:

@@ -34,9 +34,17 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 def any_glob(patterns: Sequence[str]) -> Match:
     """Return a test whether a name fits one of the globs; case matters."""
+    return _any_glob(tuple(patterns))
+
+
+@lru_cache(maxsize=4096)
+def _any_glob(patterns: tuple[str, ...]) -> Match:
     exact = frozenset(p for p in patterns if not any(c in p for c in "*?["))
     globs = tuple(_glob(p) for p in patterns if p not in exact)
+    if not globs:
+        return exact.__contains__
 
+    @lru_cache(maxsize=1024)
     def fits(name: str) -> bool:
         return name in exact or any(glob.match(name) for glob in globs)
 

@@ -61,6 +61,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["verify", "--contract", "refund.yaml", "--snapshot", "run.json"],
         ["verify", "--list-plugins"],
         ["mutate", "refund.yaml", "run.json"],
+        ["golden", "--junit", "golden.xml"],
         ["generate-contract", "--from-file", "run.json", "--workflow", "w"],
         ["families"],
         ["replay", "--agent", "my_agent:run"],

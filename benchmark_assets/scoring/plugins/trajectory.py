@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from benchmark_assets.model.contract import CallRule, Contract, Trajectory
+from benchmark_assets.model.contract import CallRule, Contract, LegalPath, Order, Trajectory
 from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.model.verdict import Check
 from benchmark_assets.scoring.asking import Writes, question_check, writing
@@ -31,28 +32,33 @@ def _prepare(contract: Contract) -> Judge | None:
         return None
     rules = [(rule, any_glob([rule.tool])) for rule in trajectory.calls]
     names = _rule_names(trajectory.calls)
+    paths = _legal_paths(trajectory)
     pairs = [(any_glob([first]), any_glob([second])) for first, second in trajectory.before]
     writes_of = writing(trajectory, contract.harness)
 
     def judge(evidence: Evidence) -> Iterator[Check]:
         calls = evidence.trace.tool_calls
         used: set[int] = set()
-        if trajectory.allowed_paths:
-            checks, used = _path_checks(trajectory, calls)
+        if paths:
+            checks, used = _path_checks(paths, calls)
             yield from checks
+        made: dict[str, list[int]] = {}
+        for index, call in enumerate(calls):
+            made.setdefault(call.name, []).append(index)
         fitting: list[tuple[CallRule, list[int]]] = []
         for (rule, fits), name in zip(rules, names, strict=True):
+            meant = [made[tool] for tool in made if fits(tool)]
+            named = meant[0] if len(meant) == 1 else sorted(i for found in meant for i in found)
             matched = [
                 i
-                for i, call in enumerate(calls)
-                if fits(call.name)
-                and not args_mismatches(rule.args, rule.args_mode, call.arguments)
+                for i in named
+                if not args_mismatches(rule.args, rule.args_mode, calls[i].arguments)
             ]
             fitting.append((rule, matched))
             good = [i for i in matched if succeeded(calls[i])]
             yield _call_check(rule, name, fits, calls, good)
             if rule.occurrences == "each":
-                yield _each_check(rule, name, fits, calls, matched)
+                yield _each_check(rule, name, named, calls, matched)
         if trajectory.extra == "forbid":
             yield _forbid_check(calls, _listed(used, fitting, calls, _any_call))
         elif trajectory.extra == "reads_only":
@@ -121,28 +127,43 @@ def _rule_names(rules: Sequence[CallRule]) -> list[str]:
     return names
 
 
-def _path_checks(trajectory: Trajectory, calls: Sequence[ToolCall]) -> tuple[list[Check], set[int]]:
+class _Legal(NamedTuple):
+    """A legal path, how it fits, and how it is shown."""
+
+    path: LegalPath
+    order: Order
+    text: str
+
+
+def _legal_paths(trajectory: Trajectory) -> list[_Legal]:
+    return [
+        _Legal(path, path.order or trajectory.order, show_path(path.path))
+        for path in trajectory.allowed_paths
+    ]
+
+
+def _path_checks(
+    paths: Sequence[_Legal], calls: Sequence[ToolCall]
+) -> tuple[list[Check], set[int]]:
     """Whether a legal path was taken, and the indices of the calls that are on it."""
-    paths = [(path, path.order or trajectory.order) for path in trajectory.allowed_paths]
     fitting = [
-        (path, order, used)
-        for path, order in paths
-        if (used := follow(path.path, calls, order)) is not None
+        (legal, used)
+        for legal in paths
+        if (used := follow(legal.path.path, calls, legal.order)) is not None
     ]
     if fitting:
         # Of several that fit, the one that accounts for most calls: the others are no extras.
-        path, order, used = max(fitting, key=lambda fit: len(fit[2]))
-        if order == "subset" and not calls and path.path:
+        legal, used = max(fitting, key=lambda fit: len(fit[1]))
+        if legal.order == "subset" and not calls and legal.path.path:
             # Nothing was done that is not allowed, and nothing was measured either.
             reason = "no call was made that could be off the path"
             return [Check(name="path", outcome="skipped", reason=reason)], used
-        return [Check(name="path", outcome="passed", observed=show_path(path.path))], used
-    found = [(divergence(path, calls, order), order) for path, order in paths]
+        return [Check(name="path", outcome="passed", observed=legal.text)], used
+    found = [(divergence(legal.path, calls, legal.order), legal.order) for legal in paths]
     nearest, order = max(found, key=lambda item: item[0].similarity)
-    shared = len({how for _, how in paths}) == 1
+    shared = len({legal.order for legal in paths}) == 1
     expected = " or ".join(
-        show_path(path.path) + ("" if shared else f" ({how.replace('_', ' ')})")
-        for path, how in paths
+        legal.text + ("" if shared else f" ({legal.order.replace('_', ' ')})") for legal in paths
     ) + (f" ({order.replace('_', ' ')})" if shared else "")
     check = Check(
         name="path",
@@ -158,7 +179,7 @@ def _path_checks(trajectory: Trajectory, calls: Sequence[ToolCall]) -> tuple[lis
         observed=f"{nearest.similarity:.2f}",
         reason="F1 of the longest common subsequence with the nearest legal path",
     )
-    named = {step.tool for path, _ in paths for step in path.path}
+    named = {step.tool for legal in paths for step in legal.path.path}
     return [check, alike], {i for i, call in enumerate(calls) if call.name in named}
 
 
@@ -258,11 +279,11 @@ def _extra_check(name: str, expected: str, extra: Sequence[tuple[int, ToolCall]]
 
 
 def _each_check(
-    rule: CallRule, name: str, fits: Match, calls: Sequence[ToolCall], matched: list[int]
+    rule: CallRule, name: str, named: list[int], calls: Sequence[ToolCall], matched: list[int]
 ) -> Check:
     """Whether every call of a rule's tool has the arguments, wherever it is and however it went."""
     fine = set(matched)
-    off = [(i, call) for i, call in enumerate(calls) if fits(call.name) and i not in fine]
+    off = [(i, calls[i]) for i in named if i not in fine]
     name = f"every {name}"
     if not off:
         made = bool(matched)
