@@ -24,6 +24,7 @@ from benchmark_assets.adapters.fixture_files import (
 )
 from benchmark_assets.adapters.yaml_files import KeyPath
 from benchmark_assets.model.golden import Fixture
+from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.scoring.routing import applies
 from tests.scoring.build import trace
@@ -222,8 +223,8 @@ def test_null_is_absent(key: str) -> None:
 def test_ids(fixture_id: str, tmp_path: Path) -> None:
     text = json.dumps(fixture_data(id=fixture_id), ensure_ascii=len(fixture_id) % 2 == 0)
     assert read_fixture(text.encode(), "f.json").contract.id == fixture_id
-    last = fixture_id.rpartition("/")[2]
-    assert golden_path_of(tmp_path / "f.json", fixture_id) == tmp_path / f"{last}.golden.json"
+    golden = golden_path_of(tmp_path / "f.json", fixture_id)
+    assert golden == tmp_path / f"{path_key(fixture_id)}.golden.json"
     assert not is_fixture_file(golden_path_of(tmp_path / "f.json", fixture_id))
 
 
