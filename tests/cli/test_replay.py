@@ -301,6 +301,8 @@ def test_a_replay_that_is_ended_ends_its_agents(project: Path, number: signal.Si
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        # Who runs tests in the background has SIGINT ignored, which children inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     wait_for((project / "pids").exists)
     pids = [int(text) for text in (project / "pids").read_text().split()]
