@@ -54,7 +54,7 @@ lint: $(READY)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
-	@$(BIN)/bench lint contracts
+	@$(BIN)/bench lint contracts examples/golden/fixtures
 
 dev: $(READY)
 	@DAGSTER_HOME="$(CURDIR)" $(BIN)/dagster dev

@@ -19,6 +19,12 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from benchmark_assets.adapters.fixture_files import (
+    SUFFIX,
+    is_fixture_file,
+    personal_values,
+    read_fixture_file,
+)
 from benchmark_assets.adapters.yaml_files import (
     Document,
     KeyPath,
@@ -39,7 +45,8 @@ from benchmark_assets.model.resources import (
     resolve,
 )
 
-SUFFIXES = (".yaml", ".yml")
+SUFFIXES = (".yaml", ".yml", SUFFIX)
+"""What contracts are called: YAML, and fixtures of golden traces in JSON."""
 
 _LISTED_IDS = 10
 
@@ -75,8 +82,9 @@ _CURES = {
     **{
         f"applies_to.{key}": "write a text in quotes, or {contains: …}, {regex: …} or {glob: …}"
         for key in AppliesTo.model_fields
-        if key != "metadata"
+        if key not in ("metadata", "any_of")
     },
+    "applies_to.any_of": "write [{task: …}, {prompt: …}]",
 }
 
 
@@ -134,11 +142,13 @@ class ContractSet:
 
 
 def load_contracts(paths: Sequence[Path], known: Known | None = None) -> ContractSet:
-    """Load contract files, and all `*.yaml` and `*.yml` under folders. Never raises.
+    """Load contract files, and all of them under folders. Never raises.
 
-    Names of profiles and plugins are looked up in `known`; without it any name will do. Hidden files and folders are skipped, links are followed, and no file is loaded twice.
-    A contract without `id` is called by its path under the folder that was given, without
-    suffix and with `/` between; by its file name, if the file itself was given.
+    They are `*.yaml`, `*.yml`, and fixtures, `*.json`: no golden traces, schemas or lock files.
+    Names of profiles and plugins are looked up in `known`; without it any name will do. Hidden
+    files and folders are skipped, links are followed, and no file is loaded twice. A contract
+    without `id` is called by its path under the folder that was given, without suffix and with
+    `/` between; by its file name, if the file itself was given.
     """
     loaded: dict[str, ContractFile] = {}
     problems: list[Problem] = []
@@ -266,7 +276,8 @@ def _files(given: Path, problems: list[Problem]) -> list[tuple[Path, str]]:
         cure = "name a contract file or a folder of them"
         raise InputError(Problem("does not exist", file=name, cure=cure))
     if given.suffix.lower() not in SUFFIXES:
-        cure = f"contracts are {' and '.join(f'*{suffix}' for suffix in SUFFIXES)} files"
+        *others, last = (f"*{suffix}" for suffix in SUFFIXES)
+        cure = f"contracts are {', '.join(others)} and {last} files"
         raise InputError(Problem("is no contract file", file=name, cure=cure))
     return [(given, given.stem)]
 
@@ -299,8 +310,12 @@ def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
         entered.add(identity)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in files:
-            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
-                yield Path(current, name)
+            path = Path(current, name)
+            suffix = path.suffix.lower()
+            if name.startswith(".") or suffix not in SUFFIXES:
+                continue
+            if suffix != SUFFIX or is_fixture_file(path):
+                yield path
 
 
 # Loading.
@@ -312,6 +327,9 @@ def _load(path: Path, default_id: str, known: Known | None) -> tuple[Document, C
     except UnicodeEncodeError as error:
         name = str(path).encode("utf-8", "replace").decode()
         raise InputError(Problem("has a file name that is not UTF-8", file=name)) from error
+    if path.suffix.lower() == SUFFIX:
+        document, fixture = read_fixture_file(path)
+        return document, fixture.contract
     document = read_yaml(path)
     contract = _contract(document, default_id)
     problems = () if known is None else tuple(_unknown_names(document, contract, known))
@@ -391,7 +409,8 @@ def _lost_references(document: Document) -> Iterator[Problem]:
 
 def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
     """What is allowed and hardly meant."""
-    warnings = []
+    written = Path(document.name).suffix.lower()
+    warnings = list(personal_values(document)) if written == SUFFIX else []
     if not _demands(contract):
         warnings.append(
             document.problem(

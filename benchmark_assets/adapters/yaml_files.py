@@ -678,6 +678,10 @@ def _models_at(annotation: Any, path: KeyPath, data: Any) -> list[type[BaseModel
             return []
         if not path:
             return [annotation]
+        if isinstance(path[0], int):
+            # A list stands for a section that has one, such as a path without an order.
+            first = next(iter(annotation.model_fields))
+            return _models_at(annotation.model_fields[first].annotation, path, data)
         for name, info in annotation.model_fields.items():
             if path[0] in (name, info.alias):
                 return _models_at(info.annotation, path[1:], _step(data, path[0]))
@@ -884,25 +888,30 @@ class _Wording:
         if "read by YAML as" in text and raw is not None:
             number = self._found(path, value)
             return [self.document.problem(path, f"is {number}", self._quoted(path, raw))]
-        data = look_up(self.document.data, path)
-        parts: list[str] = []
-        for piece in text.split("; "):
-            if parts and _leading_path(piece, data) is None:
-                parts[-1] += f"; {piece}"
-            else:
-                parts.append(piece)
-        problems = []
-        for part in parts:
-            below = _leading_path(part, data)
-            at, message = (path, part) if below is None else ((*path, *below[0]), below[1])
-            schema_path = re.fullmatch(r"(is not a JSON Schema: .*) at (\S+)", message, re.DOTALL)
-            if schema_path:
-                inner = _schema_path(look_up(data, at[len(path) :]), schema_path[2])
-                if inner:
-                    at, message = (*at, *inner), schema_path[1]
-            message, _, cure = message.partition("; ")
-            problems.append(self.document.problem(at, message, cure or None))
-        return problems
+        return own_problems(self.document, path, text)
+
+
+def own_problems(document: Document, path: KeyPath, text: str) -> list[Problem]:
+    """What a validator of ours says of the value at `path`, located as exactly as it says it."""
+    data = look_up(document.data, path)
+    parts: list[str] = []
+    for piece in text.split("; "):
+        if parts and _leading_path(piece, data) is None:
+            parts[-1] += f"; {piece}"
+        else:
+            parts.append(piece)
+    problems = []
+    for part in parts:
+        below = _leading_path(part, data)
+        at, message = (path, part) if below is None else ((*path, *below[0]), below[1])
+        schema_path = re.fullmatch(r"(is not a JSON Schema: .*) at (\S+)", message, re.DOTALL)
+        if schema_path:
+            inner = _schema_path(look_up(data, at[len(path) :]), schema_path[2])
+            if inner:
+                at, message = (*at, *inner), schema_path[1]
+        message, _, cure = message.partition("; ")
+        problems.append(document.problem(at, message, cure or None))
+    return problems
 
 
 def _leading_path(text: str, data: Any) -> tuple[KeyPath, str] | None:

@@ -13,14 +13,14 @@ from benchmark_assets.cli.output import stdout, write_text
 from benchmark_assets.cli.schema import schema_text
 
 FILES = ("benchmark.yaml", "dagster.yaml", "workspace.yaml")
-SCHEMA = "contract.schema.json"
+SCHEMAS = {"contract.schema.json": "contract", "fixture.schema.json": "fixture"}
 """What editors check contracts with; generated, so it is replaced where it is out of date."""
 
 
 def write_project(folder: Path) -> list[Path]:
     """Write what is missing of a project's files; returns what was written.
 
-    Nothing is replaced but the schema beside the contracts, once it is out of date.
+    Nothing is replaced but the schemas beside the contracts, once they are out of date.
 
     Raises:
         InputError: If a `benchmark.yaml` is there and wrong.
@@ -37,15 +37,16 @@ def write_project(folder: Path) -> list[Path]:
 
 
 def _write_schemas(folder: Path) -> list[Path]:
-    """Write the schema of contracts into the project's folders of contracts."""
-    text = schema_text("contract")
+    """Write the schemas of contracts and fixtures into the project's folders of contracts."""
     written = []
     for path in load_project(folder, env={}).contract_paths():
-        target = path / SCHEMA
-        is_file = path.is_file() or path.suffix
-        if not is_file and not (target.is_file() and target.read_text(encoding="utf-8") == text):
-            write_text(target, text)
-            written.append(target)
+        if path.is_file() or path.suffix:
+            continue
+        for name, kind in SCHEMAS.items():
+            target, text = path / name, schema_text(kind)
+            if not (target.is_file() and target.read_text(encoding="utf-8") == text):
+                write_text(target, text)
+                written.append(target)
     return written
 
 
@@ -54,8 +55,8 @@ def _write_schemas(folder: Path) -> list[Path]:
 def command(folder: Path) -> None:
     """Set up a project in FOLDER: its benchmark.yaml, and what Dagster needs to show it.
 
-    Files that are there already stay as they are. Only contract.schema.json, with which editors
-    check contracts, is written again after an upgrade.
+    Files that are there already stay as they are. Only contract.schema.json and
+    fixture.schema.json, with which editors check contracts, are written again after an upgrade.
 
     Example: bench init my-benchmark
     """

@@ -25,11 +25,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "Run the whole graph on embedded traces."),
     "families": ("families", "List the kinds of fidelity comparisons."),
     "generate-contract": ("generate_contract", "Write a starter contract from one trace."),
+    "golden": ("golden", "Grade candidate traces by fixtures."),
     "import-tasks": ("import_tasks", "Write contracts from a benchmark's ground truth."),
     "init": ("init", "Set up the files of a new project."),
     "leaderboard": ("leaderboard", "Print the standings last published."),
     "lint": ("lint", "Check contract files: every error at once."),
+    "mutate": ("mutate", "Try a contract on traces that were made wrong."),
     "normalize": ("normalize", "Show what trace files yield, as snapshots."),
+    "replay": ("replay", "Run your agent on fixtures, a trace each."),
     "schema": ("schema", "Print JSON Schemas for editors."),
     "run": ("run", "Bring everything up to date, print the leaderboard."),
     "trace-fidelity": ("trace_fidelity", "Compare an agent's report with its model calls."),
@@ -43,7 +46,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 ALIASES: dict[str, str] = {
     "generate-contract": "generate-contract",
+    "replay-suite": "replay",
     "run-verify": "verify",
+    "trace-eval": "golden",
 }
 """Console script → the command that it is."""
 

@@ -8,21 +8,33 @@ from pathlib import Path
 import click
 
 from benchmark_assets.cli.output import write_text
-from benchmark_assets.model.schema import contract_schema, harness_schema, project_schema
+from benchmark_assets.model.schema import (
+    contract_schema,
+    fixture_schema,
+    harness_schema,
+    project_schema,
+)
 
-SCHEMAS = {"contract": contract_schema, "harness": harness_schema, "project": project_schema}
+SCHEMAS = {
+    "contract": contract_schema,
+    "fixture": fixture_schema,
+    "harness": harness_schema,
+    "project": project_schema,
+}
 
 
 @click.command("schema")
 @click.argument("kind", type=click.Choice(list(SCHEMAS)), default="contract")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write it to a file.")
 def command(kind: str, out: Path | None) -> None:
-    """Print the JSON Schema of a contract, a harness profile or benchmark.yaml.
+    """Print the JSON Schema of a contract, a fixture, a harness profile or benchmark.yaml.
 
     An editor that knows YAML schemas completes keys and marks mistakes while you type, once the
     first line of a contract says where the schema is:
 
     # yaml-language-server: $schema=contract.schema.json
+
+    In a fixture, which is JSON, the key "$schema" says it: "$schema": "fixture.schema.json".
 
     Example: bench schema contract --out contracts/contract.schema.json
     """

@@ -12,9 +12,10 @@ never runs.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.matchers import matcher_problems
@@ -81,6 +82,10 @@ MetadataRule = Annotated[
 ]
 
 
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 class AppliesTo(Section):
     """Which traces a contract judges: all given conditions must hold.
 
@@ -88,6 +93,7 @@ class AppliesTo(Section):
     `{glob: …}` are the alternatives.
 
     Attributes:
+        any_of: Alternatives: all conditions of one of them must hold, besides those beside it.
         trace_name: The trace's name.
         workflow: The trace's workflow.
         task: The trace's task.
@@ -98,6 +104,7 @@ class AppliesTo(Section):
         metadata: The trace's metadata by key; all that are named must fit. Compared as text.
     """
 
+    any_of: Annotated[tuple[AppliesTo, ...], BeforeValidator(_tuple)] = ()
     trace_name: Rule | None = None
     workflow: Rule | None = None
     task: Rule | None = None
@@ -109,9 +116,7 @@ class AppliesTo(Section):
 
     @model_validator(mode="after")
     def _some_condition(self) -> AppliesTo:
-        if not self.model_fields_set or (
-            self.model_fields_set == {"metadata"} and not self.metadata
-        ):
+        if not any(value for _, value in self):
             raise ValueError("names no condition; leave the section out to select by workflow")
         return self
 
@@ -203,24 +208,20 @@ class ToolPolicy(Section):
         return not (self.required or self.optional or self.forbidden)
 
 
-class CallRule(Section):
-    """One call that must occur, successfully, between `min` and `max` times.
+class _WithArguments(Section):
+    """A tool and what its arguments must be.
 
     Attributes:
-        tool: The tool, as a glob.
+        tool: The tool.
         args: Arguments by name, values being literals or matchers; a list of names is short for
             these names with any value.
         args_mode: `subset`: the listed arguments, others are free. `exact`: these and no others.
             `keys`: the listed names, values are free. `ignore`: any arguments.
-        min: How often at least.
-        max: How often at most.
     """
 
     tool: NonEmpty
     args: dict[str, Any] = Field(default_factory=dict)
     args_mode: Literal["exact", "subset", "keys", "ignore"] = "subset"
-    min: Annotated[int, Field(ge=0)] = 1
-    max: Annotated[int, Field(ge=0)] | None = None
 
     @field_validator("args", mode="before", json_schema_input_type=dict[str, Any] | tuple[str, ...])
     @classmethod
@@ -231,17 +232,119 @@ class CallRule(Section):
         return value
 
     @model_validator(mode="after")
-    def _consistent(self) -> CallRule:
-        problems = []
-        if self.max is not None and self.max < self.min:
-            problems.append(f"max {self.max} is below min {self.min}")
+    def _matchers(self) -> Self:
         # A validator of `args` alone would put `args` twice into the place that is reported.
-        problems += [
-            p for key, value in self.args.items() for p in matcher_problems(value, f"args.{key}")
+        problems = [
+            *self._contradictions(),
+            *(
+                p
+                for key, value in self.args.items()
+                for p in matcher_problems(value, f"args.{key}")
+            ),
         ]
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def _contradictions(self) -> list[str]:
+        return []
+
+
+class CallRule(_WithArguments):
+    """One call that must occur, successfully, between `min` and `max` times.
+
+    Attributes:
+        tool: The tool, as a glob.
+        min: How often at least.
+        max: How often at most.
+        occurrences: `any`: so many calls must fit, whatever the others are. `each`: every call of
+            the tool must fit, too, failed ones included.
+    """
+
+    min: Annotated[int, Field(ge=0)] = 1
+    max: Annotated[int, Field(ge=0)] | None = None
+    occurrences: Literal["any", "each"] = "any"
+
+    def _contradictions(self) -> list[str]:
+        if self.max is not None and self.max < self.min:
+            return [f"max {self.max} is below min {self.min}"]
+        return []
+
+
+Order = Literal["exact", "in_order", "any_order", "unordered", "subset", "superset"]
+"""How calls fit a path.
+
+`exact`: these calls in this order and no others. `in_order`: these in this order, others between.
+`any_order` and `superset`: these in any order, others besides. `unordered`: these in any order and
+no others. `subset`: no others than these, and maybe fewer.
+"""
+
+
+def _step(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"tool": value}
+    if not isinstance(value, dict | PathStep):
+        raise PydanticKnownError("string_type")
+    return value
+
+
+class PathStep(_WithArguments):
+    """One call on a path; a plain text is short for a tool that is called once.
+
+    Attributes:
+        tool: The tool's name.
+        args: What the arguments must be for the call to be this step, as in `calls`.
+        optional: Whether the path is legal without it.
+        repeat: Whether it may be called again.
+    """
+
+    optional: bool = False
+    repeat: bool = False
+
+    @property
+    def any_arguments(self) -> bool:
+        """Whether every call of the tool is this step."""
+        return self.args_mode == "ignore" or (not self.args and self.args_mode != "exact")
+
+
+Step = Annotated[PathStep, BeforeValidator(_step, json_schema_input_type=NonEmpty | PathStep)]
+
+
+def _path(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return {"path": value}
+    if not isinstance(value, dict | LegalPath):
+        raise PydanticKnownError("tuple_type")
+    return value
+
+
+class LegalPath(Section):
+    """One legal path; a plain list is short for one without an order of its own.
+
+    Attributes:
+        path: Its calls.
+        order: How calls fit it; default: the trajectory's `order`.
+    """
+
+    path: Annotated[tuple[Step, ...], BeforeValidator(_tuple)]
+    order: Order | None = None
+
+
+Path = Annotated[
+    LegalPath, BeforeValidator(_path, json_schema_input_type=tuple[Step, ...] | LegalPath)
+]
+
+
+def _two(value: tuple[str, ...]) -> tuple[str, ...]:
+    if len(value) != 2:
+        raise ValueError("is no pair of tools; write [FIRST, THEN]")
+    return value
+
+
+Pair = Annotated[tuple[NonEmpty, ...], BeforeValidator(_tuple), AfterValidator(_two)]
+
+HashPrefix = Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")]
+"""Hex digits that a SHA-256 begins with; 16 are 64 bits, which nobody meets by chance."""
 
 
 class Trajectory(Section):
@@ -249,49 +352,81 @@ class Trajectory(Section):
 
     Attributes:
         allowed_paths: Legal tool paths; one of them must fit.
-        order: How a path fits: `exact` (these calls in this order and no others), `in_order`
-            (these in this order, others between), `any_order` (these, in any order).
+        order: How a path fits that has no order of its own.
         calls: Calls that must occur, successfully.
-        writes: Globs of the tools that change the world.
+        before: Pairs of tools (globs): no call of the second before one of the first succeeded.
+        value_hashes: Tool → argument → first hex digits of the SHA-256 of its value as canonical
+            JSON; holds for every call of the tool. For values that must not stand in the file.
+        writes: Globs of the tools that change the world. Default: what the harness profile says;
+            of tools it does not know, those whose name does not begin with a word for reading.
+        ask_before_write: Whether the user must be asked before the first write.
         extra: What may happen besides: `allow` anything; `reads_only` anything but a further
             successful write; `forbid` nothing.
+        max_extra_calls: How many calls may happen besides at most, whatever they do.
     """
 
-    allowed_paths: tuple[tuple[NonEmpty, ...], ...] = ()
-    order: Literal["exact", "in_order", "any_order"] = "exact"
-    calls: tuple[CallRule, ...] = ()
+    allowed_paths: Annotated[tuple[Path, ...], BeforeValidator(_tuple)] = ()
+    order: Order = "exact"
+    calls: Annotated[tuple[CallRule, ...], BeforeValidator(_tuple)] = ()
+    before: Annotated[tuple[Pair, ...], BeforeValidator(_tuple)] = ()
+    value_hashes: dict[NonEmpty, Annotated[dict[NonEmpty, HashPrefix], Field(min_length=1)]] = (
+        Field(default_factory=dict)
+    )
     writes: Names = ()
+    ask_before_write: bool = False
     extra: Literal["allow", "reads_only", "forbid"] = "allow"
-
-    @field_validator("allowed_paths", mode="before")
-    @classmethod
-    def _paths(cls, value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(tuple(path) if isinstance(path, list) else path for path in value)
-        return value
-
-    @field_validator("calls", mode="before")
-    @classmethod
-    def _calls(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
+    max_extra_calls: Count | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Trajectory:
-        if self.extra == "reads_only" and not self.writes:
-            raise ValueError("extra: reads_only needs `writes`, the tools that change the world")
+        problems = []
         if "order" in self.model_fields_set and not self.allowed_paths:
-            raise ValueError("order says how allowed_paths fit, and there are none")
-        idle = [
+            problems.append("order says how allowed_paths fit, and there are none")
+        problems += [
             f"calls[{index}]: demands nothing: min is 0 and there is no max, while extra allows "
             "anything"
             for index, rule in enumerate(self.calls)
-            if self.extra == "allow" and rule.min == 0 and rule.max is None
+            if self.extra == "allow"
+            and self.max_extra_calls is None
+            and rule.min == 0
+            and rule.max is None
+            and rule.occurrences == "any"
         ]
-        if idle:
-            raise ValueError("; ".join(idle))
-        if not self.allowed_paths and not self.calls and self.extra == "allow":
-            raise ValueError("demands nothing: give allowed_paths, calls or extra")
+        problems += [
+            f"before[{index}]: names {first} twice, and a tool never comes before itself"
+            for index, (first, second) in enumerate(self.before)
+            if first == second
+        ]
+        if self.max_extra_calls is not None and not self.allowed_paths and not self.calls:
+            problems.append(
+                "max_extra_calls: counts calls besides allowed_paths and calls, and there are "
+                "none; limit all calls with max_tool_calls, a key of a budget"
+            )
+        if problems:
+            raise ValueError("; ".join(problems))
+        if self.demands_nothing:
+            raise ValueError(
+                "demands nothing: give allowed_paths, calls, before, value_hashes, "
+                "ask_before_write or extra"
+            )
         return self
+
+    @property
+    def demands_nothing(self) -> bool:
+        """Whether any trace would do."""
+        return (
+            not self.allowed_paths
+            and not self.calls
+            and not self.before
+            and not self.value_hashes
+            and not self.ask_before_write
+            and self.extra == "allow"
+        )
+
+    @property
+    def reads_activity(self) -> bool:
+        """Whether it depends on what tool calls did, and so on harness profiles."""
+        return self.ask_before_write or (self.extra == "reads_only" and not self.writes)
 
 
 class Final(Section):
@@ -372,10 +507,6 @@ EMPTY_SECTIONS: dict[str, Any] = {"skills": {}, "tools": {}, "input_context": ()
 """What `skills:` with nothing after it means: there, and allowing nothing."""
 
 
-def _list(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 class Contract(Section):
     """What one use case demands of a trace.
 
@@ -417,9 +548,9 @@ class Contract(Section):
     skills: SkillPolicy | None = None
     knowledge: Names = ()
     resources: Resources | None = None
-    input_context: Annotated[tuple[InputDemand, ...], BeforeValidator(_list)] | None = None
+    input_context: Annotated[tuple[InputDemand, ...], BeforeValidator(_tuple)] | None = None
     unrelated_reads: Literal["report", "fail"] = "report"
-    output: Annotated[tuple[OutputDemand, ...], BeforeValidator(_list)] | None = None
+    output: Annotated[tuple[OutputDemand, ...], BeforeValidator(_tuple)] | None = None
     tools: ToolPolicy | None = None
     trajectory: Trajectory | None = None
     final: Final | None = None
@@ -474,6 +605,7 @@ class Contract(Section):
             self.skills is None
             and self.input_context is None
             and self.output is None
+            and (self.trajectory is None or not self.trajectory.reads_activity)
             and not self.plugins
         )
 

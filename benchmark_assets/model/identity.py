@@ -57,11 +57,15 @@ def unpartition_key(key: str) -> str:
     return unquote(key, errors="surrogatepass")
 
 
+# Made once: `json.dumps` makes one for each value that is not spelled by default.
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
+
 def canonical_json(value: Any) -> bytes:
     """Serialise JSON data so that equal data give equal bytes: sorted keys, no spaces, UTF-8."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode()
+    return _CANONICAL.encode(value).encode()
 
 
 def content_hash(*parts: bytes | str) -> str:

@@ -32,6 +32,9 @@ def _possible(day: date) -> date:
     return day
 
 
+AGENT = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
+"""An agent: `module:function`, both possibly dotted."""
+
 Day = Annotated[date, BeforeValidator(_date), AfterValidator(_possible)]
 
 
@@ -123,6 +126,35 @@ class Schedule(Section):
         return value
 
 
+class ReplaySettings(Section):
+    """How `bench replay` runs your agent, and what may be written down of what it does.
+
+    Attributes:
+        agent: The function that runs it, as `module:function`.
+        comparable: Tool → names of its arguments whose values may be written down, both may be
+            globs; all other values are hidden. Default: nothing is hidden.
+        comparable_final: Keys of the final payload whose values may be written down, where
+            `comparable` is given.
+        others: What becomes of values that are hidden: their hash, or nothing.
+        texts: What becomes of the user's text and of questions, where `comparable` is given.
+    """
+
+    agent: Annotated[str, Field(pattern=AGENT.pattern)] | None = None
+    comparable: dict[NonEmpty, Names] | None = None
+    comparable_final: Names = ()
+    others: Literal["hash", "drop"] = "hash"
+    texts: Literal["keep", "hash", "drop"] = "hash"
+
+    @model_validator(mode="after")
+    def _hides_something(self) -> ReplaySettings:
+        if self.comparable is None and self.comparable_final:
+            raise ValueError(
+                "comparable_final does nothing without `comparable`; write `comparable: {}` to "
+                "hide all arguments"
+            )
+        return self
+
+
 class ProjectConfig(Section):
     """The whole of `benchmark.yaml`; everything has a default.
 
@@ -138,6 +170,7 @@ class ProjectConfig(Section):
         first_date: First day that can be a partition in Dagster; default: the earliest day
             there is data for. Data from before it lowers it.
         schedule: When the nightly run starts, and how far back it looks.
+        replay: How `bench replay` runs your agent.
     """
 
     store: NonEmpty = "data/store"
@@ -150,6 +183,7 @@ class ProjectConfig(Section):
     task: TaskIdentity = TaskIdentity()
     first_date: Day | None = None
     schedule: Schedule = Schedule()
+    replay: ReplaySettings = ReplaySettings()
 
     @field_validator("sources", mode="before")
     @classmethod

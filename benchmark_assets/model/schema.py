@@ -17,6 +17,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from benchmark_assets.model.contract import Contract
+from benchmark_assets.model.golden import SECTIONS, Expect, FixtureSource
 from benchmark_assets.model.harness import HarnessProfile
 from benchmark_assets.model.project import FileSource, ProjectConfig
 
@@ -30,9 +31,20 @@ _FILLED_IN: dict[type[BaseModel], tuple[str, ...]] = {
 """Keys that a model requires and a file need not have, since they are made from others."""
 
 
+_MADE_OF: dict[type[BaseModel], tuple[type[BaseModel], ...]] = {
+    Expect: tuple(section for _, section in SECTIONS),
+}
+"""Models that have the keys of others, which describe them."""
+
+
 def contract_schema() -> dict[str, Any]:
     """The schema of a contract file."""
     return _schema(Contract, "A contract")
+
+
+def fixture_schema() -> dict[str, Any]:
+    """The schema of a fixture of a golden trace."""
+    return _schema(FixtureSource, "A fixture of a golden trace")
 
 
 def harness_schema() -> dict[str, Any]:
@@ -91,7 +103,7 @@ def _describe(part: dict[str, Any], model: type[BaseModel]) -> None:
 def described(model: type[BaseModel]) -> dict[str, str]:
     """Field → what the `Attributes:` of the model's docstring say about it; bases' come first."""
     said: dict[str, str] = {}
-    for base in reversed(model.__mro__):
+    for base in (*_MADE_OF.get(model, ()), *reversed(model.__mro__)):
         if issubclass(base, BaseModel) and base is not BaseModel:
             said |= _attributes((inspect.getdoc(base) or "").partition("Attributes:\n")[2])
     aliases = {info.alias: name for name, info in model.model_fields.items() if info.alias}

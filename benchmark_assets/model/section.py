@@ -6,8 +6,10 @@ belong here: any section (`contract`, `resources`, `harness`, `project`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated, Any
 
 from jsonschema import Draft202012Validator
@@ -42,15 +44,33 @@ def _regex(pattern: str) -> str:
 
 def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
     try:
+        text = json.dumps(schema)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"is not a JSON Schema: {error}") from error
+    flaw = _schema_flaw(text)
+    if flaw is not None:
+        raise ValueError(flaw)
+    return schema
+
+
+@lru_cache(maxsize=1024)
+def _schema_flaw(text: str) -> str | None:
+    """Why something is no JSON Schema; None if it is one.
+
+    Remembered: many fixtures have the same, and checking one takes longer than all else of them.
+    """
+    schema = json.loads(text)
+    try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         at = "/".join(str(part) for part in error.absolute_path)
-        raise ValueError(
-            f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
-        ) from error
+        return f"is not a JSON Schema: {error.message}" + (f" at {at}" if at else "")
     resource = DRAFT202012.create_resource(schema)
-    _check_references(schema, EMPTY_REGISTRY.resolver_with_root(resource).lookup)
-    return schema
+    try:
+        _check_references(schema, EMPTY_REGISTRY.resolver_with_root(resource).lookup)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 LookUp = Callable[[str], Any]

@@ -179,6 +179,8 @@ class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         prompt: What the user asked for first.
         final_answer: The agent's last text to the user, or the final payload as JSON text.
         messages: All texts to the user in order, `final_answer` among them.
+        asked_clarification: Whether the user was asked anything, where the source says so and not
+            when; None where `messages` and tool calls say it.
         ended: How the run ended, in the source's word: `user_stop`, `max_steps`.
         ended_normally: Whether that word means the agent finished of itself; None if the
             format does not record how runs end.
@@ -226,6 +228,7 @@ class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     skills: tuple[SkillLoad, ...] = ()
     files: tuple[FileEvent, ...] = ()
     messages: tuple[Message, ...] = ()
+    asked_clarification: bool | None = None
     error_spans: tuple[ErrorSpan, ...] = ()
     failures_recorded: bool = False
     workflow_record: WorkflowRecord | None = None

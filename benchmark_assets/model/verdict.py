@@ -13,20 +13,23 @@ from typing import Literal
 
 import msgspec
 
+# `gc=False`: verdicts hold texts and numbers and so cannot be part of a cycle; millions of them
+# must not be looked at by every garbage collection.
+
 Outcome = Literal["resolved", "unresolved", "unchecked", "error"]
 OUTCOMES: tuple[Outcome, ...] = ("resolved", "unresolved", "unchecked", "error")
 
 CheckOutcome = Literal["passed", "failed", "skipped", "error", "info"]
 
 
-class Where(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Where(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A place in a trace: the source's span id, and the index of the tool call (from 0)."""
 
     span_id: str | None = None
     call: int | None = None
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One named thing that a plugin looked at.
 
     Attributes:
@@ -46,7 +49,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     where: Where | None = None
 
 
-class PluginResult(msgspec.Struct, frozen=True, kw_only=True):
+class PluginResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one plugin found. `error` is set, and nothing else, when the plugin itself raised."""
 
     plugin: str
@@ -67,13 +70,13 @@ class PluginResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def score(self) -> float | None:
         """Share of scored checks that passed; diagnostic, ranks nothing."""
-        scored = self.scored
-        if not scored:
-            return None
-        return sum(check.outcome == "passed" for check in scored) / len(scored)
+        outcomes = [check.outcome for check in self.checks]
+        passed = outcomes.count("passed")
+        scored = passed + outcomes.count("failed")
+        return passed / scored if scored else None
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One trace under one contract.
 
     Attributes:

@@ -106,7 +106,11 @@ def interpret(
     Raises:
         ValueError: If no profile is called `named`.
     """
-    profile = choose_profile(trace, profiles, named)
+    return interpret_by(trace, choose_profile(trace, profiles, named))
+
+
+def interpret_by(trace: TraceSnapshot, profile: HarnessProfile | None) -> Activity:
+    """Say what a trace did, as one profile reads it; without one, as far as it states it itself."""
     if profile is None:
         return Activity(skills=trace.skills, files=trace.files)
     found = _Interpreter(trace, profile).run()

@@ -22,7 +22,7 @@ from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.plugins import PLUGINS
 from benchmark_assets.scoring.plugins.base import Plugin
 
-ENGINE_VERSION = "3"
+ENGINE_VERSION = "4"
 """Raised whenever the same trace and contract could be judged differently. It is part of every
 stored key, so raising it re-evaluates everything, and a test notices when it should be."""
 
@@ -74,20 +74,27 @@ class ContractJudge:
             if result.error is not None:
                 reason = f"plugin {result.plugin} raised {result.error}"
                 return Verdict(outcome="error", score=score, plugins=results, reason=reason)
-        checks = [(result.plugin, check) for result in results for check in result.checks]
+        outcomes = {check.outcome for result in results for check in result.checks}
         for wanted in ("failed", "error"):
-            for plugin, check in checks:
-                if check.outcome == wanted:
-                    return Verdict(
-                        outcome="unresolved" if wanted == "failed" else "error",
-                        score=score,
-                        plugins=results,
-                        reason=f"{plugin}: {check.reason or check.name}",
-                    )
+            if wanted in outcomes:
+                plugin, check = next(
+                    (result.plugin, check)
+                    for result in results
+                    for check in result.checks
+                    if check.outcome == wanted
+                )
+                return Verdict(
+                    outcome="unresolved" if wanted == "failed" else "error",
+                    score=score,
+                    plugins=results,
+                    reason=f"{plugin}: {check.reason or check.name}",
+                )
+        ends = self.contract.ends_with is not None
         demanded = any(
             check.outcome == "passed"
-            for plugin, check in checks
-            if plugin != HEALTH or (self.contract.ends_with is not None and check.name == "ended")
+            and (result.plugin != HEALTH or (ends and check.name == "ended"))
+            for result in results
+            for check in result.checks
         )
         return Verdict(
             outcome="resolved" if demanded else "unchecked", score=score, plugins=results
@@ -117,13 +124,19 @@ def _checked(checks: Iterable[Check]) -> tuple[Check, ...]:
     for check in found:
         if not isinstance(check, Check) or check.outcome not in _OUTCOMES:
             raise TypeError(f"gave {check!r} where a Check is expected")
-        optional = [check.expected, check.observed, check.reason]
-        if check.where is not None:
-            if not isinstance(check.where, Where) or not _is_index(check.where.call):
+        where = check.where
+        span_id = None
+        if where is not None:
+            if not isinstance(where, Where) or not _is_index(where.call):
                 raise TypeError(f"gave a check whose place is none: {check!r}")
-            optional.append(check.where.span_id)
-        texts = [check.name, *(text for text in optional if text is not None)]
-        if not all(map(_is_text, texts)):
+            span_id = where.span_id
+        if not (
+            _is_text(check.name)
+            and (check.expected is None or _is_text(check.expected))
+            and (check.observed is None or _is_text(check.observed))
+            and (check.reason is None or _is_text(check.reason))
+            and (span_id is None or _is_text(span_id))
+        ):
             raise TypeError(f"gave a check whose texts are no texts: {check!r}")
     return found
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmark_assets.model.harness import HarnessProfile
 from benchmark_assets.model.trace import ToolCall, TraceSnapshot
-from benchmark_assets.scoring.activity import Activity, interpret
+from benchmark_assets.scoring.activity import Activity, choose_profile, interpret_by
 from benchmark_assets.scoring.content import occurs
 
 
@@ -28,7 +28,21 @@ class Evidence:
     def __init__(self, trace: TraceSnapshot, profiles: Sequence[HarnessProfile] = ()) -> None:
         self.trace = trace
         self.profiles = tuple(profiles)
+        self._chosen: dict[str | None, HarnessProfile | None] = {}
         self._activities: dict[str | None, Activity] = {}
+
+    def profile(self, harness: str | None = None) -> HarnessProfile | None:
+        """The profile that the trace's calls are read by; None if none knows any of its tools.
+
+        Args:
+            harness: The profile's name; by default the one that knows most of the trace's tools.
+
+        Raises:
+            ValueError: If there is no profile of that name.
+        """
+        if harness not in self._chosen:
+            self._chosen[harness] = choose_profile(self.trace, self.profiles, harness)
+        return self._chosen[harness]
 
     def activity(self, harness: str | None = None) -> Activity:
         """What the trace's calls did, as one profile says.
@@ -40,7 +54,7 @@ class Evidence:
             ValueError: If there is no profile of that name.
         """
         if harness not in self._activities:
-            self._activities[harness] = interpret(self.trace, self.profiles, harness)
+            self._activities[harness] = interpret_by(self.trace, self.profile(harness))
         return self._activities[harness]
 
     def mention(self, text: str, *, whole: bool = False) -> int | None:

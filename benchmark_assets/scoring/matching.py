@@ -21,6 +21,9 @@ from benchmark_assets.model.matchers import MATCHERS
 SHOWN_CHARACTERS = 200
 """How much of a value is quoted in a check: enough to recognise it, short enough for a table."""
 
+HASH_DIGITS = 16
+"""Least hex digits of a hash that are compared: 64 bits."""
+
 Match = Callable[[str], bool]
 
 
@@ -31,9 +34,17 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 def any_glob(patterns: Sequence[str]) -> Match:
     """Return a test whether a name fits one of the globs; case matters."""
+    return _any_glob(tuple(patterns))
+
+
+@lru_cache(maxsize=4096)
+def _any_glob(patterns: tuple[str, ...]) -> Match:
     exact = frozenset(p for p in patterns if not any(c in p for c in "*?["))
     globs = tuple(_glob(p) for p in patterns if p not in exact)
+    if not globs:
+        return exact.__contains__
 
+    @lru_cache(maxsize=1024)
     def fits(name: str) -> bool:
         return name in exact or any(glob.match(name) for glob in globs)
 
@@ -204,32 +215,47 @@ def _unmatched(wanted: Sequence[Any], actual: Sequence[Any], path: str) -> int |
         [j for j, value in enumerate(actual) if mismatch(item, value, path) is None]
         for item in wanted
     ]
-    owner: dict[int, int] = {}
     held: dict[int, int] = {}
-    for start in range(len(wanted)):
-        reached: dict[int, int] = {}
-        free: int | None = None
-        queue = deque([start])
-        while queue and free is None:
-            i = queue.popleft()
-            for j in fits[i]:
-                if j not in reached:
-                    reached[j] = i
-                    if j not in owner:
-                        free = j
-                        break
-                    queue.append(owner[j])
-        if free is None:
-            return start
-        # Along the path, each takes the item found for it and passes on the one it held.
-        item: int | None = free
-        while item is not None:
-            i = reached[item]
-            owner[item] = i
-            given = held.get(i)
-            held[i] = item
-            item = given
-    return None
+    owner: dict[int, int] = {}
+    return next((i for i in range(len(wanted)) if not pair_up(i, fits, held, owner)), None)
+
+
+def pair_up(
+    start: int, fits: Sequence[Sequence[int]], held: dict[int, int], owner: dict[int, int]
+) -> bool:
+    """Find one more item a partner of its own, rearranging others if need be; False if none.
+
+    Items that have a partner keep one, and so do partners.
+
+    Args:
+        start: The item, without a partner so far.
+        fits: Item → partners that would do.
+        held: Item → partner; updated.
+        owner: Partner → item; updated.
+    """
+    reached: dict[int, int] = {}
+    queue = deque([start])
+    free: int | None = None
+    while queue and free is None:
+        i = queue.popleft()
+        for j in fits[i]:
+            if j not in reached:
+                reached[j] = i
+                if j not in owner:
+                    free = j
+                    break
+                queue.append(owner[j])
+    if free is None:
+        return False
+    # Along the path, each takes the partner found for it and passes on the one it held.
+    partner: int | None = free
+    while partner is not None:
+        i = reached[partner]
+        owner[partner] = i
+        given = held.get(i)
+        held[i] = partner
+        partner = given
+    return True
 
 
 def _approx(expected: Any, actual: Any, path: str) -> str | None:
@@ -267,6 +293,13 @@ def _contains(expected: Any, actual: Any, path: str) -> str | None:
 
 def _sha256(expected: Any, actual: Any, path: str) -> str | None:
     prefix = expected["sha256"]
+    if isinstance(actual, dict) and actual.keys() == {"sha256"}:
+        # A recording in which the value was left out for its hash.
+        held = str(actual["sha256"])
+        shared = min(len(held), len(prefix))
+        if shared >= HASH_DIGITS and held[:shared] == prefix[:shared]:
+            return None
+        return f"{path} was recorded as the hash {show(held)}, expected {prefix}"
     digest = hashlib.sha256(canonical_json(actual)).hexdigest()
     if digest.startswith(prefix):
         return None

@@ -74,7 +74,12 @@ def _holds(rule: TextRule, values: Iterable[str], *, fold: bool) -> bool:
 
 def applies(contract: Contract, trace: TraceSnapshot) -> bool:
     """Whether a contract judges a trace: all conditions of its `applies_to` hold."""
-    conditions = contract.applies_to
+    return _all_hold(contract.applies_to, trace)
+
+
+def _all_hold(conditions: AppliesTo, trace: TraceSnapshot) -> bool:
+    if conditions.any_of and not any(_all_hold(item, trace) for item in conditions.any_of):
+        return False
     for field, values in _FIELDS.items():
         rule: TextRule | None = getattr(conditions, field)
         if rule is not None and not _holds(rule, values(trace), fold=field == "prompt"):
@@ -90,9 +95,11 @@ def describe(conditions: AppliesTo) -> str:
     """The conditions in words: `workflow refunds and tags glob nightly-*`."""
     rules = {field: getattr(conditions, field) for field in _FIELDS}
     rules |= {f"metadata {key}": rule for key, rule in conditions.metadata.items()}
-    return " and ".join(
-        f"{field} {_describe_rule(rule)}" for field, rule in rules.items() if rule is not None
-    )
+    parts = [f"{field} {_describe_rule(rule)}" for field, rule in rules.items() if rule is not None]
+    if conditions.any_of:
+        any_of = " or ".join(map(describe, conditions.any_of))
+        parts.append(f"({any_of})" if parts and len(conditions.any_of) > 1 else any_of)
+    return " and ".join(parts)
 
 
 def _describe_rule(rule: TextRule) -> str:
@@ -102,11 +109,27 @@ def _describe_rule(rule: TextRule) -> str:
     return f"{name} {value}"
 
 
+def _index_keys(conditions: AppliesTo) -> set[tuple[str, str]] | None:
+    """(Field, value) of which every trace that fits has one; None if there are none such."""
+    for field in _FIELDS:
+        rule: TextRule | None = getattr(conditions, field)
+        if rule is not None and rule.equals is not None:
+            fold = fold_spaces if field == "prompt" else str
+            return {(field, fold(text)) for text in rule.equals}
+    found: set[tuple[str, str]] = set()
+    for item in conditions.any_of:
+        keys = _index_keys(item)
+        if keys is None:
+            return None
+        found |= keys
+    return found or None
+
+
 class Router:
     """Finds the contracts of a trace by index, not by trying each.
 
-    Each contract is filed under its first `equals` condition; those with none are tried on
-    every trace. `route` keeps the order of `contracts`.
+    Each contract is filed under its first `equals` condition, or under one of each of its
+    alternatives; those with none are tried on every trace. `route` keeps the order of `contracts`.
     """
 
     def __init__(self, contracts: Sequence[Contract]) -> None:
@@ -117,14 +140,11 @@ class Router:
             self._file(index, contract)
 
     def _file(self, index: int, contract: Contract) -> None:
-        for field in _FIELDS:
-            rule: TextRule | None = getattr(contract.applies_to, field)
-            if rule is not None and rule.equals is not None:
-                for text in set(rule.equals):
-                    value = fold_spaces(text) if field == "prompt" else text
-                    self._filed[field, value].append(index)
-                return
-        self._rest.append(index)
+        keys = _index_keys(contract.applies_to)
+        if keys is None:
+            self._rest.append(index)
+        for key in keys or ():
+            self._filed[key].append(index)
 
     def _candidates(self, trace: TraceSnapshot) -> Iterator[int]:
         yield from self._rest

@@ -61,6 +61,12 @@ def record(trace_id: str = "t1", **fields: Any) -> dict[str, Any]:
     return {key: value for key, value in {**known, **fields}.items() if value is not None}
 
 
+def recording(**fields: Any) -> dict[str, Any]:
+    """What the recorder of golden traces dumps."""
+    called = [{"name": "get_order", "arguments": {"order_id": "1842"}}]
+    return {"tools": called, "asked_clarification": False, "final": None, **fields}
+
+
 def lines(*values: Any, end: str = "\n") -> bytes:
     """JSON Lines; a text is put in as it is."""
     texts = (value if isinstance(value, str) else json.dumps(value) for value in values)

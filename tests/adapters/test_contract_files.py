@@ -152,7 +152,8 @@ def test_what_is_no_contract_file_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "_git").rename(tmp_path / ".git")
     (tmp_path / "_c.yaml").rename(tmp_path / ".c.yaml")
     (tmp_path / "golden").mkdir()
-    (tmp_path / "golden" / "g.json").write_text("{}", encoding="utf-8")
+    for name in ("g.golden.json", "contract.schema.json", "golden.lock.json", ".g.json"):
+        (tmp_path / "golden" / name).write_text("{}", encoding="utf-8")
     (tmp_path / "README.md").write_text("# Contracts", encoding="utf-8")
     found = load_contracts([tmp_path])
     found.raise_if_problems()
@@ -204,7 +205,7 @@ def test_paths_without_contracts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [str(problem) for problem in found.problems] == [
         "gone: does not exist; name a contract file or a folder of them",
         "empty: no contracts in this folder; put contracts there, or name another folder",
-        "notes.txt: is no contract file; contracts are *.yaml and *.yml files",
+        "notes.txt: is no contract file; contracts are *.yaml, *.yml and *.json files",
     ]
     assert ids(found) == ["a"]
     assert load_contracts([]) == ContractSet()

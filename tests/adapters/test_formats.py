@@ -37,6 +37,7 @@ from tests.adapters.samples import (
     call,
     lines,
     record,
+    recording,
     result,
     simulation,
     tau2,
@@ -75,6 +76,10 @@ def test_formats_have_names_and_descriptions_of_their_own() -> None:
         (lines(record("a"), record("b")), "snapshot"),
         (tau2(simulation(CONVERSATION)), "tau2"),
         (tau2(), "tau2"),
+        (recording(), "recorder"),
+        ([recording(), recording()], "recorder"),
+        (lines(recording(), "not JSON", recording()), "recorder"),
+        ({"tools": []}, "recorder"),
     ],
 )
 def test_the_content_decides(content: Any, name: str) -> None:
@@ -93,6 +98,14 @@ def test_the_content_decides(content: Any, name: str) -> None:
         {"simulations": []},
         {"simulations": {}, "info": {}},
         {"trace_id": "t"},
+        {"tools": {}},
+        {"tools": [{"name": ""}]},
+        {"tools": [{"name": "a", "arguments": {}}, {"name": 1}]},
+        # Definitions of tools, as of three protocols.
+        {"tools": [{"name": "a", "description": "", "input_schema": {}}]},
+        {"tools": [{"name": "a", "inputSchema": {"type": "object"}}]},
+        {"tools": [{"type": "function", "name": "a", "parameters": {}}]},
+        {"tools": [{"type": "function", "function": {"name": "a"}}], "input": []},
         {"prompt": "p"},
         [{"prompt": "p"}],
     ],
@@ -169,6 +182,28 @@ SNAPSHOTS = [
         duration_ms=5,
     ),
     record("b"),
+]
+
+RECORDINGS = [
+    recording(
+        id="r1",
+        tools=[
+            {"name": "get_order", "arguments": {"order_id": "1842"}, "result": {"total": 5}},
+            {"name": "refund", "arguments": {}, "error": "declined"},
+        ],
+        questions=[{"text": "To which card?", "before_tool": 1}],
+        final={"status": "ok"},
+        fixture="refund",
+        trial=2,
+        input={"user": "Refund order 1842."},
+        model="m",
+        started_at="2026-03-01T12:00:00Z",
+        ended_at="2026-03-01T12:00:05Z",
+        error="time-out",
+        tokens={"input": 5, "output": 7},
+        redacted=["tools[0].arguments.card"],
+    ),
+    recording(id="r2", asked_clarification=True, model="m", started_at="2026-03-01T12:00:00Z"),
 ]
 
 TASK = {
@@ -258,8 +293,10 @@ def check_reading(data: bytes, format_name: str) -> list[TraceSnapshot]:
     return found
 
 
-@pytest.mark.parametrize("content", [SNAPSHOTS, RESULTS], ids=["snapshot", "tau2"])
-@pytest.mark.parametrize("format_name", ["auto", "snapshot", "tau2"])
+@pytest.mark.parametrize(
+    "content", [SNAPSHOTS, RESULTS, RECORDINGS], ids=["snapshot", "tau2", "recorder"]
+)
+@pytest.mark.parametrize("format_name", ["auto", "snapshot", "tau2", "recorder"])
 def test_a_file_with_one_thing_wrong_is_read_or_refused(content: Any, format_name: str) -> None:
     """Every place of a file, dropped, doubled, and replaced by every odd value."""
     for path in places(content):
@@ -268,7 +305,9 @@ def test_a_file_with_one_thing_wrong_is_read_or_refused(content: Any, format_nam
             check_reading(data, format_name)
 
 
-@pytest.mark.parametrize("content", [SNAPSHOTS, RESULTS], ids=["snapshot", "tau2"])
+@pytest.mark.parametrize(
+    "content", [SNAPSHOTS, RESULTS, RECORDINGS], ids=["snapshot", "tau2", "recorder"]
+)
 def test_one_broken_record_never_costs_another(content: Any) -> None:
     """Whatever is changed inside the second record, the first is read as before."""
     first = check_reading(json.dumps(content).encode(), "auto")[0]
@@ -284,7 +323,9 @@ def test_one_broken_record_never_costs_another(content: Any) -> None:
             assert (found[0].trace_id, found[0].tool_calls) == (first.trace_id, first.tool_calls)
 
 
-@pytest.mark.parametrize("content", [SNAPSHOTS, RESULTS], ids=["snapshot", "tau2"])
+@pytest.mark.parametrize(
+    "content", [SNAPSHOTS, RESULTS, RECORDINGS], ids=["snapshot", "tau2", "recorder"]
+)
 def test_whatever_was_read_can_be_stored_and_read_back(content: Any) -> None:
     """No value in one trace may keep its partition from being written."""
     store = Store("memory://odd-values")

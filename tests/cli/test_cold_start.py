@@ -40,6 +40,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert bench("demo", "--dir", folder, cwd=folder).code == 0
     (folder / "run.json").write_text('{"trace_id": "t", "tool_calls": [{"name": "x"}]}')
     (folder / "w.json").write_text('{"steps": []}')
+    (folder / "my_agent.py").write_text("def run(user, recorder): ...")
+    (folder / "fixtures").mkdir()
+    (folder / "fixtures" / "f.json").write_text('{"id": "f", "input": {"user": "hi"}}')
     (folder / "a.json").write_text('{"entries": []}')
     (folder / "refund.yaml").write_text(
         'workflow: w\ncontract_version: "1"\ntools: {required: [x]}\n'
@@ -57,8 +60,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["run"],
         ["verify", "--contract", "refund.yaml", "--snapshot", "run.json"],
         ["verify", "--list-plugins"],
+        ["mutate", "refund.yaml", "run.json"],
+        ["golden", "--junit", "golden.xml"],
         ["generate-contract", "--from-file", "run.json", "--workflow", "w"],
         ["families"],
+        ["replay", "--agent", "my_agent:run"],
         ["workflow-trace-fidelity", "--workflow-trace", "w.json", "--subject", "s", "--store"],
         ["trace-fidelity", "--agent-trace", "a.json", "--chat-trace", "a.json", "--subject", "s"],
     ],

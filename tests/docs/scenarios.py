@@ -47,6 +47,11 @@ an executor:
 
 The last line of a verdict is the outcome, with the score. Executors that neither reported nor
 called anything are left out.
+
+How a recording becomes the two sides: the ledger is what an executor's completion event carries,
+an entry each time, also one that says nothing, and an executor that failed has an entry with its
+failure. What handoffs stream is put together first. Calls inside a nested workflow are the outer
+executor's, whose ledger is all that is reported of them.
 """
 
 FILES_HEAD = """\

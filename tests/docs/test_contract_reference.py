@@ -2,8 +2,8 @@
 
 A YAML block whose first line is `# refused: MESSAGE` is refused with that message. One with
 lines such as `# passes` or `# fails: REASON` holds runs for the contract in the block before:
-lists of `TOOL: ARGUMENTS`, with `result` or `error` beside; `says` is the final answer, `ended`
-how the run ended, `trace` fields of the trace. All other blocks load, alone or with a header.
+lists of `TOOL: ARGUMENTS`, with `result` or `error` beside; `says` is the final answer, `asks` a
+question that the user answers, `ended` how the run ended, `trace` fields of the trace. All other blocks load, alone or with a header.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ import yaml
 from pydantic import BaseModel
 
 from benchmark_assets.adapters.contract_files import parse_contract
+from benchmark_assets.adapters.fixture_files import read_fixture
 from benchmark_assets.adapters.harness_files import packaged_profiles
 from benchmark_assets.model import contract as sections
 from benchmark_assets.model import resources as registry
 from benchmark_assets.model.contract import Contract
+from benchmark_assets.model.golden import FixtureInput, FixtureSource, PublishedExpect
 from benchmark_assets.model.matchers import MATCHERS
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.resources import CONVENTIONS, PAGE_PARTS
@@ -31,7 +33,7 @@ from benchmark_assets.model.verdict import CheckOutcome, Outcome
 from benchmark_assets.scoring.evaluate import evaluate
 from benchmark_assets.scoring.routing import applies
 from tests.docs.consoles import ROOT
-from tests.docs.tables import code, compare_keys, rows, under_headings
+from tests.docs.tables import code, codes, compare_keys, rows, under_headings
 from tests.scoring.build import trace
 
 TEXT = (ROOT / "contracts" / "README.md").read_text(encoding="utf-8")
@@ -51,6 +53,8 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "`output`": sections.OutputDemand,
     "`tools`": sections.ToolPolicy,
     "`trajectory`": sections.Trajectory,
+    "A path": sections.LegalPath,
+    "A step": sections.PathStep,
     "A call": sections.CallRule,
     "`final`": sections.Final,
     "`budget`": sections.Budget,
@@ -86,6 +90,25 @@ def test_conventions_are_documented() -> None:
     inside = {f"page.*.{part}": CONVENTIONS[part] for part in PAGE_PARTS}
     whole = {kind: path for kind, path in CONVENTIONS.items() if kind not in PAGE_PARTS}
     assert documented == whole | inside
+
+
+def test_orders_are_documented() -> None:
+    documented = [name for row in rows(TEXT, "order") for name in codes(row[0])]
+    assert sorted(documented) == sorted(get_args(sections.Order))
+
+
+def test_fixtures_are_documented() -> None:
+    """Every key that only fixtures have is in the text, and the fixture shown loads."""
+    below = under_headings(TEXT)["Fixtures"]
+    published = {code(row[0]) for row in rows(below, "in `expect`")}
+    assert published | {"ends_with"} == set(PublishedExpect.model_fields)
+    [shown] = re.findall(r"^```json\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    fixture = read_fixture(shown.encode(), "example.json")
+    assert fixture.contract.trajectory is not None
+    header = {field.alias or key for key, field in FixtureSource.model_fields.items()}
+    assert all(f"`{key}`" in below or f'"{key}"' in below for key in header)
+    for key in FixtureInput.model_fields:
+        assert f"`input.{key}`" in below
 
 
 def test_outcomes_are_documented() -> None:
@@ -158,12 +181,16 @@ def loaded(block: str) -> Contract:
 
 
 def run_of(steps: list[dict[str, Any]]) -> TraceSnapshot:
-    fields: dict[str, Any] = {"tool_calls": [], "ended_normally": True}
+    fields: dict[str, Any] = {"tool_calls": [], "messages": [], "ended_normally": True}
     for step in steps:
         if "trace" in step:
             fields |= step["trace"]
         elif "says" in step:
             fields["final_answer"] = step["says"]
+        elif "asks" in step:
+            before = len(fields["tool_calls"])
+            question = {"text": step["asks"], "before_call": before, "question": True}
+            fields["messages"].append(question)
         elif "ended" in step:
             fields["ended"] = step["ended"]
         else:

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark_assets.leaderboard.estimators import pass_hat_k
 from benchmark_assets.leaderboard.standings import compute_standings
-from benchmark_assets.leaderboard.statistics.pass_hat_k import STATISTIC, pass_hat_k
+from benchmark_assets.leaderboard.statistics.pass_hat_k import STATISTIC
 from benchmark_assets.model.standings import PassHatK
 from benchmark_assets.model.verdict import RunRow
 from tests.leaderboard.frames import entry, prepared, raw, run, runs

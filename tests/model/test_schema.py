@@ -17,12 +17,14 @@ from benchmark_assets.adapters.harness_files import parse_profile
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.adapters.yaml_files import parse_yaml
 from benchmark_assets.model.contract import Contract
+from benchmark_assets.model.golden import FixtureSource
 from benchmark_assets.model.harness import HarnessProfile
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.schema import (
     contract_schema,
     described,
+    fixture_schema,
     harness_schema,
     models_of,
     project_schema,
@@ -32,6 +34,7 @@ from tests.docs.consoles import DOCUMENTS, ROOT
 
 CASES = ROOT / "tests" / "data" / "contracts"
 COMMITTED = ROOT / "contracts" / "contract.schema.json"
+OF_FIXTURES = COMMITTED.with_name("fixture.schema.json")
 CONTRACTS = sorted(
     [
         *(ROOT / "contracts").rglob("*.yaml"),
@@ -47,6 +50,7 @@ PROJECTS = (
 
 SCHEMAS: list[tuple[Callable[[], dict[str, Any]], type[BaseModel]]] = [
     (contract_schema, Contract),
+    (fixture_schema, FixtureSource),
     (harness_schema, HarnessProfile),
     (project_schema, ProjectConfig),
 ]
@@ -62,7 +66,7 @@ UNSEEN = {
     "metadata_as_number": "how a number is written",
     "nearly_a_matcher": "matchers, likewise",
     "order_without_paths": "one key against another",
-    "reads_only_without_writes": "one key against another",
+    "paths_and_pairs": "what several keys demand together, and how many tools a pair names",
     "ref_elsewhere": "whether a $ref leads somewhere",
     "ref_leads_nowhere": "whether a $ref leads somewhere",
     "budgets": "what several keys demand together",
@@ -91,12 +95,13 @@ def parts(schema: dict[str, Any], model: type[BaseModel]) -> Iterator[tuple[Any,
     yield from ((named[name], defined[name]) for name in named)
 
 
-def test_the_committed_schema_is_the_generated_one(tmp_path: Path) -> None:
-    assert bench("schema", "contract", "--out", tmp_path / "s.json").code == 0
-    assert COMMITTED.read_bytes() == (tmp_path / "s.json").read_bytes()
+@pytest.mark.parametrize(("kind", "path"), [("contract", COMMITTED), ("fixture", OF_FIXTURES)])
+def test_the_committed_schema_is_the_generated_one(kind: str, path: Path, tmp_path: Path) -> None:
+    assert bench("schema", kind, "--out", tmp_path / "s.json").code == 0
+    assert path.read_bytes() == (tmp_path / "s.json").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["contract", "harness", "project"])
+@pytest.mark.parametrize("kind", ["contract", "fixture", "harness", "project"])
 def test_the_command_prints_a_schema(kind: str) -> None:
     result = bench("schema", kind)
     assert result.code == 0
@@ -221,6 +226,11 @@ SHORT = [
     "applies_to: {metadata: {a: 1, b: 1.5, c: true, d: x, e: [x, y], f: {glob: x}}}",
     "trajectory: {calls: [{tool: a, args: [b, c]}]}",
     "trajectory: {calls: [{tool: a, args: {b: {any: true}}}], writes: x}",
+    "trajectory: {allowed_paths: [[], [a, {tool: b, optional: true}]]}",
+    "trajectory: {allowed_paths: [{path: [a, {tool: b, repeat: true}], order: subset}]}",
+    "trajectory: {before: [[a, b], [c, d]], value_hashes: {a: {b: 0123456789abcdef}}}",
+    "trajectory: {ask_before_write: true}",
+    "applies_to: {any_of: [{task: a}, {prompt: {regex: a}, any_of: [{tags: b}]}]}",
     "final: {contains: a}",
     "plugins: {x: , y: [1], z: {a: 1}}",
 ]
@@ -242,6 +252,15 @@ LONG = [
     "budget: {max_cost: 1}",
     "unrelated_reads: ignore",
     "trajectory: {calls: [{tool: a, args: [1]}]}",
+    "trajectory: {allowed_paths: [a]}",
+    "trajectory: {allowed_paths: [[[a]]]}",
+    "trajectory: {allowed_paths: [{path: [a], order: any}]}",
+    "trajectory: {allowed_paths: [[{tool: a, optional: 1}]]}",
+    "trajectory: {before: [a, b]}",
+    "trajectory: {value_hashes: {a: {b: 0123456789ABCDEF}}}",
+    "trajectory: {value_hashes: {a: {}}}",
+    "trajectory: {calls: [{tool: a, occurrences: all}]}",
+    "applies_to: {any_of: {task: a}}",
     "plugins: [a]",
 ]
 HEADER = 'workflow: orders\ncontract_version: "1"\n'
@@ -331,6 +350,12 @@ model_key: model
 task: {from: session}
 first_date: 2026-01-01
 schedule: {cron: "0 3 * * *", timezone: Europe/Berlin, lookback_days: 1}
+replay:
+  agent: my_agent:run
+  comparable: {refund_payment: [order_id], get_order: "*"}
+  comparable_final: status
+  others: drop
+  texts: keep
 """
 
 
@@ -351,6 +376,8 @@ def test_a_new_project_has_the_schema_beside_its_contracts(tmp_path: Path) -> No
     written = tmp_path / "new" / "contracts" / "contract.schema.json"
     assert bench("init", tmp_path / "new").code == 0
     assert written.read_bytes() == COMMITTED.read_bytes()
+    of_fixtures = written.with_name("fixture.schema.json")
+    assert of_fixtures.read_bytes() == OF_FIXTURES.read_bytes()
     assert "All files are there already." in bench("init", "new", cwd=tmp_path).out
     # After an upgrade it is brought up to date; what people wrote stays.
     written.write_text("{}", encoding="utf-8")

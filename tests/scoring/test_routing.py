@@ -51,7 +51,7 @@ def selects(conditions: dict[str, Any], **fields: Any) -> bool:
 
 
 def test_every_condition_there_is_has_tests() -> None:
-    assert set(AppliesTo.model_fields) == {*FIELDS, "metadata"}
+    assert set(AppliesTo.model_fields) == {*FIELDS, "metadata", "any_of"}
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -98,6 +98,37 @@ def test_all_conditions_must_hold(left: str, right: str) -> None:
     assert selects(conditions, **fields("x", "y"))
     assert not selects(conditions, **fields("x", "n"))
     assert not selects(conditions, **fields("n", "y"))
+
+
+def test_one_of_several_alternatives_is_enough() -> None:
+    either = {"any_of": [{"task": "t"}, {"prompt": "Say  it."}]}
+    assert selects(either, task="t")
+    assert selects(either, task="t", prompt="other")
+    assert selects(either, task="other", prompt=" Say\nit. ")
+    assert not selects(either, task="other", prompt="Say it")
+    assert not selects(either)
+
+
+def test_an_alternative_holds_as_a_whole_and_beside_the_others() -> None:
+    rule = {"any_of": [{"task": "t", "environment": "prod"}, {"tags": "x"}], "workflow": "w"}
+    assert selects(rule, workflow="w", task="t", environment="prod")
+    assert selects(rule, workflow="w", tags=["y", "x"])
+    assert not selects(rule, workflow="w", task="t", environment="test")
+    assert not selects(rule, task="t", environment="prod")
+    assert not selects(rule, workflow="w")
+
+
+def test_alternatives_may_have_alternatives() -> None:
+    rule = {"any_of": [{"any_of": [{"task": "a"}, {"task": "b"}], "tags": "x"}, {"task": "c"}]}
+    assert selects(rule, task="b", tags=["x"])
+    assert selects(rule, task="c")
+    assert not selects(rule, task="b")
+    assert not selects(rule, tags=["x"])
+
+
+def test_a_trace_that_fits_two_alternatives_meets_the_contract_once() -> None:
+    either = contract(applies_to={"any_of": [{"task": "t"}, {"prompt": "p"}, {"task": "t"}]})
+    assert Router([either]).route(trace(task="t", prompt="p")) == [0]
 
 
 def test_without_conditions_the_workflow_selects() -> None:
@@ -235,6 +266,15 @@ def test_all_metadata_conditions_must_hold() -> None:
     [
         {},
         {"metadata": {}},
+        {"task": None},
+        {"any_of": []},
+        {"any_of": [], "metadata": {}},
+        {"any_of": [{}]},
+        {"any_of": [{"task": "x"}, {}]},
+        {"any_of": [{"task": "x"}, {"task": None}]},
+        {"any_of": [{"any_of": []}]},
+        {"any_of": {"task": "x"}},
+        {"any_of": [["task", "x"]]},
         {"worklow": "x"},
         {"task": {"equals": "x", "glob": "y"}},
         {"task": {}},
@@ -272,13 +312,17 @@ rules = st.one_of(
     words.map(lambda text: {"regex": text}),
     words.map(lambda text: {"glob": f"{text}*"}),
 )
-conditions = st.fixed_dictionaries(
-    {},
-    optional={
-        **dict.fromkeys(FIELDS, rules),
-        "metadata": st.dictionaries(st.sampled_from(["k", "k.l"]), rules, min_size=1, max_size=2),
-    },
-).filter(bool)
+BY_FIELD: dict[str, Any] = {
+    **dict.fromkeys(FIELDS, rules),
+    "metadata": st.dictionaries(st.sampled_from(["k", "k.l"]), rules, min_size=1, max_size=2),
+}
+conditions = st.recursive(
+    st.fixed_dictionaries({}, optional=BY_FIELD).filter(bool),
+    lambda inner: st.fixed_dictionaries(
+        {"any_of": st.lists(inner, min_size=1, max_size=3)}, optional=BY_FIELD
+    ),
+    max_leaves=6,
+)
 traces = st.fixed_dictionaries(
     {},
     optional={
@@ -360,6 +404,18 @@ def test_contracts_without_equality_are_tried_on_every_trace(tried: list[Contrac
     assert len(tried) == 5
 
 
+def test_alternatives_are_filed_under_each_of_them(tried: list[Contract]) -> None:
+    contracts = [
+        contract(applies_to={"any_of": [{"task": f"t{number}"}, {"prompt": f"p {number}"}]})
+        for number in range(300)
+    ]
+    contracts.append(contract(applies_to={"any_of": [{"task": "x"}, {"prompt": {"glob": "x*"}}]}))
+    fields = {"task": "t41", "prompt": "p  7"}
+    assert Router(contracts).route(trace(**fields)) == [7, 41]
+    # The last has an alternative that no index can find.
+    assert [contracts.index(one) for one in tried] == [7, 41, 300]
+
+
 def test_a_trace_that_nothing_selects_meets_no_contract(tried: list[Contract]) -> None:
     contracts = [contract(applies_to={"task": f"t{n}"}) for n in range(300)]
     assert Router(contracts).route(trace(task="other", workflow="orders", tags=["t1"])) == []
@@ -398,6 +454,12 @@ def test_a_stored_snapshot_is_routed_as_the_original() -> None:
         (
             {"metadata": {"k": "v"}, "environment": "prod", "workflow": ["a", "b"], "task": "t"},
             "task t and workflow a or b and environment prod and metadata k v",
+        ),
+        ({"any_of": [{"task": "t"}, {"prompt": "p"}]}, "task t or prompt p"),
+        ({"any_of": [{"task": "t"}], "tags": "x"}, "tags x and task t"),
+        (
+            {"any_of": [{"task": "t", "tags": "y"}, {"prompt": "p"}], "workflow": "w"},
+            "workflow w and (task t and tags y or prompt p)",
         ),
     ],
 )

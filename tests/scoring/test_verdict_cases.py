@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -29,7 +29,10 @@ from benchmark_assets.model.contract import (
     Contract,
     Final,
     InputDemand,
+    LegalPath,
+    Order,
     OutputDemand,
+    PathStep,
     SkillPolicy,
     ToolPolicy,
     TraceHealth,
@@ -163,6 +166,11 @@ RULES = [
     ("tool_calls", "no calls"),
     ("trajectory", "path"),
     ("trajectory", "call:"),
+    ("trajectory", "every call:"),
+    ("trajectory", "before:"),
+    ("trajectory", "value hashes:"),
+    ("trajectory", "question before the first write"),
+    ("trajectory", "extra calls"),
     ("trajectory", "no other writes"),
     ("trajectory", "no other calls"),
     ("output", "CREATE:"),
@@ -266,10 +274,16 @@ def parts_at(data: Any, section: str) -> list[Any]:
     return [part for part in found if isinstance(part, dict)]
 
 
+ORDERS = list(get_args(Order))
+
+
 @pytest.mark.parametrize(
     ("section", "key", "default", "values"),
     [
-        ("trajectory", "order", "none", ["exact", "in_order", "any_order"]),
+        ("trajectory", "order", "none", ORDERS),
+        ("trajectory", "ask_before_write", False, [True, False]),
+        ("trajectory.allowed_paths", "order", None, ["unordered", "exact"]),
+        ("trajectory.calls", "occurrences", "any", ["any", "each"]),
         ("trajectory", "extra", "allow", ["allow", "reads_only", "forbid"]),
         ("trajectory.calls", "args_mode", "subset", ["exact", "subset", "keys"]),
         ("final", "scope", "answer", ["answer", "conversation"]),
@@ -289,6 +303,34 @@ def test_every_setting_has_a_case_that_passes_and_one_that_fails(
     }
     for value in values:
         assert {(value, "resolved"), (value, "unresolved")} <= found
+
+
+def paths_of(case: dict[str, Any]) -> list[tuple[str, list[Any]]]:
+    """(order, steps) of every legal path of a case."""
+    trajectory = case["contract"].get("trajectory", {})
+    found = []
+    for path in trajectory.get("allowed_paths", ()):
+        own = path if isinstance(path, dict) else {"path": path}
+        found.append((own.get("order", trajectory.get("order", "exact")), own["path"]))
+    return found
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("what", ["optional", "repeat", "no step", "failed call"])
+def test_every_order_has_a_case_of(order: str, what: str) -> None:
+    def shows(case: dict[str, Any], steps: list[Any]) -> bool:
+        if what == "no step":
+            return not steps
+        if what == "failed call":
+            return any("error" in call for call in case["trace"].get("tool_calls", ()))
+        return any(isinstance(step, dict) and step.get(what) for step in steps)
+
+    assert any(
+        shows(case, steps)
+        for case in CASES.values()
+        for other, steps in paths_of(case)
+        if other == order
+    )
 
 
 @pytest.mark.parametrize("section", EMPTY_SECTIONS)
@@ -312,6 +354,8 @@ SECTIONS: list[type[Section]] = [
     OutputDemand,
     ToolPolicy,
     Trajectory,
+    LegalPath,
+    PathStep,
     CallRule,
     Final,
     Budget,

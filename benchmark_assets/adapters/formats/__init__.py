@@ -13,6 +13,7 @@ from benchmark_assets.adapters.formats import (
     langfuse,
     messages,
     opentelemetry,
+    recorder,
     snapshot,
     tau2,
 )
@@ -26,6 +27,7 @@ FORMATS: tuple[TraceFormat, ...] = (
     agenteval.FORMAT,
     claude_code.FORMAT,
     messages.FORMAT,
+    recorder.FORMAT,
     langfuse.FORMAT,
     opentelemetry.FORMAT,
 )

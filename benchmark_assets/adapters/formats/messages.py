@@ -58,7 +58,11 @@ USER_STOP = "###STOP###"
 LARGEST_TRIAL = 2**31 - 1
 
 # Files of other formats whose traces are messages too.
-_OTHERS = (frozenset({"simulations"}), frozenset({"suite_name", "user_task_id"}))
+_OTHERS = (
+    frozenset({"simulations"}),
+    frozenset({"suite_name", "user_task_id"}),
+    frozenset({"tools", "asked_clarification"}),
+)
 
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 

@@ -8,13 +8,12 @@ arXiv:2406.12045, section 3. Every task weighs the same, whatever its number of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fractions import Fraction
-from math import comb, fsum
+from math import fsum
 
 import numpy as np
 import pandas as pd
 
+from benchmark_assets.leaderboard.estimators import pass_hat_k
 from benchmark_assets.leaderboard.statistics.base import Statistic
 from benchmark_assets.model.standings import PassHatK
 
@@ -22,20 +21,6 @@ EXACT_K = 50
 """Up to here k is computed in exact fractions; a task that is run every day has a thousand trials
 in a year, and the fractions of a thousand k take minutes. Beyond it floats differ by less than
 1e-12."""
-
-
-def pass_hat_k(tasks: Sequence[tuple[int, int]], k: int) -> float:
-    """pass^k over tasks given as (resolved, trials).
-
-    Raises:
-        ValueError: If there are no tasks, or a task has fewer than k trials.
-    """
-    if not tasks or any(trials < k or not 0 <= resolved <= trials for resolved, trials in tasks):
-        raise ValueError(f"pass^{k} needs tasks with at least {k} trials each")
-    total = sum(
-        (Fraction(comb(resolved, k), comb(trials, k)) for resolved, trials in tasks), Fraction(0)
-    )
-    return float(total / len(tasks))
 
 
 def _compute(runs: pd.DataFrame) -> tuple[PassHatK, ...]:

@@ -10,12 +10,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from benchmark_assets.model.contract import Contract
-from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.model.verdict import Check, Where
 from benchmark_assets.scoring.activity import Activity, effects_of
+from benchmark_assets.scoring.calls import at, name_call, succeeded
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import show
 from benchmark_assets.scoring.paths import PathMap
+
+__all__ = [
+    "Judge",
+    "Plugin",
+    "at",
+    "at_index",
+    "declared_paths",
+    "mentioned",
+    "name_call",
+    "name_calls",
+    "path_map",
+    "succeeded",
+    "unknown_harness",
+]
 
 Judge = Callable[[Evidence], Iterable[Check]]
 
@@ -34,25 +48,6 @@ class Plugin:
     name: str
     description: str
     prepare: Callable[[Contract], Judge | None]
-
-
-def at(call: ToolCall, index: int) -> Where:
-    """The place of a tool call."""
-    return Where(span_id=call.span_id, call=index)
-
-
-def succeeded(call: ToolCall) -> bool:
-    """Whether a call counts as successful: nothing in the trace says that it failed.
-
-    A call that a format gives neither a status nor an error message for is taken for what it
-    looks like; a message of failure beside a status of success is a failure.
-    """
-    return call.status != "error" and call.error is None
-
-
-def name_call(call: ToolCall, index: int) -> str:
-    """A call as people find it in a trace: name and 1-based position."""
-    return f"{call.name} (call {index + 1})"
 
 
 def name_calls(evidence: Evidence, indices: Iterable[int]) -> str:

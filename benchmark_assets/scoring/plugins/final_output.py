@@ -8,10 +8,11 @@ A schema is applied to the final answer parsed as JSON; an answer that is not JS
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import msgspec
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from benchmark_assets.model.contract import Contract
@@ -19,6 +20,7 @@ from benchmark_assets.model.verdict import Check
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import contains_text, plain_text, show
 from benchmark_assets.scoring.plugins.base import Judge, Plugin
+from benchmark_assets.scoring.quick_schema import quick_schema
 
 
 def _prepare(contract: Contract) -> Judge | None:
@@ -27,9 +29,7 @@ def _prepare(contract: Contract) -> Judge | None:
         return None
     wanted = [(text, plain_text(text)) for text in final.contains]
     unwanted = [(text, plain_text(text)) for text in final.not_contains]
-    # With a registry of its own the validator fetches no `$ref` from the network.
-    schema = final.schema_
-    validator = None if schema is None else Draft202012Validator(schema, registry=EMPTY_REGISTRY)
+    schema = None if final.schema_ is None else _Schema(final.schema_)
     whole = final.scope == "conversation"
     place = "what was said to the user" if whole else "the final answer"
 
@@ -38,7 +38,7 @@ def _prepare(contract: Contract) -> Judge | None:
         said = [m.text for m in trace.messages] if whole else []
         if trace.final_answer is not None and (not whole or trace.final_answer not in said):
             said.append(trace.final_answer)
-        texts = [plain_text(text) for text in said]
+        texts = [plain_text(text) for text in said] if wanted or unwanted else []
         for text, plain in wanted:
             if any(contains_text(said_text, plain) for said_text in texts):
                 yield Check(name=f"contains: {text}", outcome="passed")
@@ -70,13 +70,33 @@ def _prepare(contract: Contract) -> Judge | None:
                     observed=show(hit),
                     reason=f"{show(text)} was said",
                 )
-        if validator is not None:
-            yield _schema_check(validator, trace.final_answer)
+        if schema is not None:
+            yield _schema_check(schema, trace.final_answer)
 
     return judge
 
 
-def _schema_check(validator: Draft202012Validator, answer: str | None) -> Check:
+class _Schema:
+    """A schema compiled once, and no more of it than is needed."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self._schema = schema
+        self._fits = quick_schema(schema)
+
+    @cached_property
+    def _validator(self) -> Draft202012Validator:
+        # With a registry of its own the validator fetches no `$ref` from the network.
+        return Draft202012Validator(self._schema, registry=EMPTY_REGISTRY)
+
+    def errors(self, payload: Any) -> list[ValidationError]:
+        """All that is wrong with a payload, by place."""
+        if self._fits is not None and self._fits(payload):
+            return []
+        found = self._validator.iter_errors(payload)
+        return sorted(found, key=lambda error: list(map(str, error.path)))
+
+
+def _schema_check(schema: _Schema, answer: str | None) -> Check:
     expected = "an answer that fits the schema"
     if answer is None:
         return Check(
@@ -96,7 +116,7 @@ def _schema_check(validator: Draft202012Validator, answer: str | None) -> Check:
             observed=show(answer),
             reason="the final answer is not JSON",
         )
-    errors = sorted(validator.iter_errors(payload), key=lambda error: list(map(str, error.path)))
+    errors = schema.errors(payload)
     if not errors:
         return Check(name="schema", outcome="passed")
     at = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in errors[0].absolute_path)

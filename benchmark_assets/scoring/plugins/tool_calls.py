@@ -30,7 +30,10 @@ def _prepare(contract: Contract) -> Judge | None:
     if policy is None:
         return None
     required = [(name, any_glob([name])) for name in policy.required]
-    forbidden = [(name, any_glob([name])) for name in policy.forbidden]
+    forbidden = [
+        (name, any_glob([name]), Check(name=f"forbidden: {name}", outcome="passed"))
+        for name in policy.forbidden
+    ]
     declared = any_glob([*policy.required, *policy.optional, *policy.forbidden])
 
     def judge(evidence: Evidence) -> Iterator[Check]:
@@ -41,11 +44,12 @@ def _prepare(contract: Contract) -> Judge | None:
         if policy.allows_nothing:
             yield _no_calls(evidence)
             return
-        for name, fits in forbidden:
-            used = [(i, call) for i, call in enumerate(trace.tool_calls) if fits(call.name)]
-            if not used:
-                yield Check(name=f"forbidden: {name}", outcome="passed")
+        called = {call.name for call in trace.tool_calls}
+        for name, fits, fine in forbidden:
+            if not any(map(fits, called)):
+                yield fine
                 continue
+            used = [(i, call) for i, call in enumerate(trace.tool_calls) if fits(call.name)]
             calls = ", ".join(name_call(call, i) for i, call in used)
             yield Check(
                 name=f"forbidden: {name}",

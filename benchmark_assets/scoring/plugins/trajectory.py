@@ -1,22 +1,27 @@
 """`trajectory`: the path taken was a legal one, the calls that had to occur did, nothing else.
 
-What counts as a step: every tool call of the agent, failed ones and retries too. With
-`order: exact` a path is compared with all steps; `in_order` and `any_order` need successful
-ones. A `calls` rule counts successful calls whose arguments fit; one call may satisfy several
-rules. A call is *listed* if the path that was taken uses it or a rule fits it; a rule without
-`max` lists no more successful calls than it demands. What is not listed is extra.
+Belongs here: what a contract demands of calls, and saying what is wrong. Does not belong here:
+fitting calls to a path (`legal_paths`), telling writes and questions (`asking`).
+
+With the orders `exact` and `unordered` a path is compared with all calls, failed ones and retries
+too; the others need successful ones. A `calls` rule counts successful calls whose arguments fit;
+one call may satisfy several rules. A call is *listed* if the path that was taken uses it or a
+rule fits it; a rule without `max` lists no more successful calls than it demands (where only
+writes are restricted: no more successful writes). What is not listed is extra.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from benchmark_assets.model.contract import CallRule, Contract, Trajectory
+from benchmark_assets.model.contract import CallRule, Contract, LegalPath, Order, Trajectory
 from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.model.verdict import Check
+from benchmark_assets.scoring.asking import Writes, question_check, writing
 from benchmark_assets.scoring.evidence import Evidence
+from benchmark_assets.scoring.legal_paths import divergence, follow, show_path
 from benchmark_assets.scoring.matching import Match, any_glob, args_mismatches, show
 from benchmark_assets.scoring.plugins.base import Judge, Plugin, at, name_call, succeeded
 
@@ -27,42 +32,87 @@ def _prepare(contract: Contract) -> Judge | None:
         return None
     rules = [(rule, any_glob([rule.tool])) for rule in trajectory.calls]
     names = _rule_names(trajectory.calls)
-    writes = any_glob(trajectory.writes)
+    paths = _legal_paths(trajectory)
+    pairs = [(any_glob([first]), any_glob([second])) for first, second in trajectory.before]
+    writes_of = writing(trajectory, contract.harness)
 
     def judge(evidence: Evidence) -> Iterator[Check]:
-        trace = evidence.trace
-        calls = trace.tool_calls
-        listed: set[int] = set()
-        if trajectory.allowed_paths:
-            check, used = _path_check(trajectory, calls)
-            listed |= used
-            yield check
-        repeated: list[tuple[list[int], int]] = []
+        calls = evidence.trace.tool_calls
+        used: set[int] = set()
+        if paths:
+            checks, used = _path_checks(paths, calls)
+            yield from checks
+        made: dict[str, list[int]] = {}
+        for index, call in enumerate(calls):
+            made.setdefault(call.name, []).append(index)
+        fitting: list[tuple[CallRule, list[int]]] = []
         for (rule, fits), name in zip(rules, names, strict=True):
+            meant = [made[tool] for tool in made if fits(tool)]
+            named = meant[0] if len(meant) == 1 else sorted(i for found in meant for i in found)
             matched = [
                 i
-                for i, call in enumerate(calls)
-                if fits(call.name)
-                and not args_mismatches(rule.args, rule.args_mode, call.arguments)
+                for i in named
+                if not args_mismatches(rule.args, rule.args_mode, calls[i].arguments)
             ]
+            fitting.append((rule, matched))
             good = [i for i in matched if succeeded(calls[i])]
-            demanded = max(rule.min, 1)
-            bound = [i for i in good if trajectory.extra == "forbid" or writes(calls[i].name)]
-            if rule.max is None and len(bound) > demanded:
-                repeated.append((bound, demanded))
-                listed.update(set(matched).difference(bound))
-            else:
-                listed.update(matched)
             yield _call_check(rule, name, fits, calls, good)
-        # Without `max` a rule lists as many calls as it demands: where `extra` restricts what
-        # else may happen, doing the same thing again is something else. Calls that are listed
-        # anyway come first, so that the order of calls does not decide whether one is extra.
-        for bound, demanded in repeated:
-            listed.update(sorted(bound, key=lambda i: i not in listed)[:demanded])
-        if trajectory.extra != "allow":
-            yield _extra_check(trajectory, calls, listed, writes)
+            if rule.occurrences == "each":
+                yield _each_check(rule, name, named, calls, matched)
+        if trajectory.extra == "forbid":
+            yield _forbid_check(calls, _listed(used, fitting, calls, _any_call))
+        elif trajectory.extra == "reads_only":
+            writes = writes_of(evidence)
+            yield _reads_only_check(calls, _listed(used, fitting, calls, writes), writes)
+        if trajectory.max_extra_calls is not None:
+            listed = _listed(used, fitting, calls, _any_call)
+            yield _extra_calls_check(trajectory.max_extra_calls, calls, listed)
+        for pair, before in zip(trajectory.before, pairs, strict=True):
+            yield _before_check(pair, *before, calls)
+        for tool, hashes in trajectory.value_hashes.items():
+            yield _hash_check(tool, hashes, calls)
+        if trajectory.ask_before_write:
+            yield question_check(evidence, contract.harness, writes_of(evidence))
 
     return judge
+
+
+def _any_call(index: int) -> bool:
+    return True
+
+
+def _listed(
+    used: set[int],
+    fitting: Sequence[tuple[CallRule, list[int]]],
+    calls: Sequence[ToolCall],
+    restricted: Writes,
+) -> set[int]:
+    """The calls that a path or a rule accounts for.
+
+    Args:
+        used: The calls on the path.
+        fitting: Each rule with the calls that fit it, failed ones included.
+        calls: All calls.
+        restricted: Whether a further call like that of an index needs to be accounted for.
+    """
+    listed = set(used)
+    repeated: list[tuple[list[int], int]] = []
+    for rule, matched in fitting:
+        if rule.occurrences == "each" and not rule.min and rule.max is None:
+            continue  # it says how each call must be, and not that one may be made
+        demanded = max(rule.min, 1)
+        bound = [i for i in matched if succeeded(calls[i]) and restricted(i)]
+        if rule.max is None and len(bound) > demanded:
+            repeated.append((bound, demanded))
+            listed.update(set(matched).difference(bound))
+        else:
+            listed.update(matched)
+    # Without `max` a rule lists as many calls as it demands: where what else may happen is
+    # restricted, doing the same thing again is something else. Calls that are listed anyway
+    # come first, so that the order of calls does not decide whether one is extra.
+    for bound, demanded in repeated:
+        listed.update(sorted(bound, key=lambda i: i not in listed)[:demanded])
+    return listed
 
 
 def _rule_names(rules: Sequence[CallRule]) -> list[str]:
@@ -77,87 +127,60 @@ def _rule_names(rules: Sequence[CallRule]) -> list[str]:
     return names
 
 
-def _path_check(trajectory: Trajectory, calls: Sequence[ToolCall]) -> tuple[Check, set[int]]:
-    fitting = [
-        (path, used)
+class _Legal(NamedTuple):
+    """A legal path, how it fits, and how it is shown."""
+
+    path: LegalPath
+    order: Order
+    text: str
+
+
+def _legal_paths(trajectory: Trajectory) -> list[_Legal]:
+    return [
+        _Legal(path, path.order or trajectory.order, show_path(path.path))
         for path in trajectory.allowed_paths
-        if (used := _follow(path, calls, trajectory.order)) is not None
+    ]
+
+
+def _path_checks(
+    paths: Sequence[_Legal], calls: Sequence[ToolCall]
+) -> tuple[list[Check], set[int]]:
+    """Whether a legal path was taken, and the indices of the calls that are on it."""
+    fitting = [
+        (legal, used)
+        for legal in paths
+        if (used := follow(legal.path.path, calls, legal.order)) is not None
     ]
     if fitting:
         # Of several that fit, the one that accounts for most calls: the others are no extras.
-        path, used = max(fitting, key=lambda fit: len(fit[1]))
-        return Check(name="path", outcome="passed", observed=" → ".join(path) or "no call"), used
-    taken = [call.name for call in calls]
-    nearest = max(
-        trajectory.allowed_paths,
-        key=lambda path: SequenceMatcher(None, path, taken, autojunk=False).ratio(),
-    )
-    expected = " or ".join(" → ".join(path) or "no call" for path in trajectory.allowed_paths)
-    step, reason = _divergence(nearest, calls, trajectory.order)
-    named = {name for path in trajectory.allowed_paths for name in path}
+        legal, used = max(fitting, key=lambda fit: len(fit[1]))
+        if legal.order == "subset" and not calls and legal.path.path:
+            # Nothing was done that is not allowed, and nothing was measured either.
+            reason = "no call was made that could be off the path"
+            return [Check(name="path", outcome="skipped", reason=reason)], used
+        return [Check(name="path", outcome="passed", observed=legal.text)], used
+    found = [(divergence(legal.path, calls, legal.order), legal.order) for legal in paths]
+    nearest, order = max(found, key=lambda item: item[0].similarity)
+    shared = len({legal.order for legal in paths}) == 1
+    expected = " or ".join(
+        legal.text + ("" if shared else f" ({legal.order.replace('_', ' ')})") for legal in paths
+    ) + (f" ({order.replace('_', ' ')})" if shared else "")
     check = Check(
         name="path",
         outcome="failed",
-        expected=f"{expected} ({trajectory.order.replace('_', ' ')})",
-        observed=" → ".join(taken) or "no call",
-        reason=reason,
-        where=at(calls[step], step) if step < len(calls) else None,
+        expected=expected,
+        observed=nearest.diff,
+        reason=nearest.reason,
+        where=at(calls[nearest.call], nearest.call) if nearest.call < len(calls) else None,
     )
-    return check, {i for i, call in enumerate(calls) if call.name in named}
-
-
-def _follow(path: Sequence[str], calls: Sequence[ToolCall], order: str) -> set[int] | None:
-    """Return the indices of the calls that make up `path`, or None if the calls do not fit it."""
-    if order == "exact":
-        same = [call.name for call in calls] == list(path)
-        return set(range(len(calls))) if same and all(map(succeeded, calls)) else None
-    used: set[int] = set()
-    if order == "in_order":
-        position = 0
-        for name in path:
-            while position < len(calls) and not (
-                calls[position].name == name and succeeded(calls[position])
-            ):
-                position += 1
-            if position == len(calls):
-                return None
-            used.add(position)
-            position += 1
-        return used
-    for name, count in Counter(path).items():
-        found = [i for i, call in enumerate(calls) if call.name == name and succeeded(call)]
-        if len(found) < count:
-            return None
-        used.update(found[:count])
-    return used
-
-
-def _divergence(path: Sequence[str], calls: Sequence[ToolCall], order: str) -> tuple[int, str]:
-    """Say where the calls leave the nearest legal path: index of the call, and why."""
-    if order == "exact":
-        for step, (name, call) in enumerate(zip(path, calls, strict=False)):
-            if call.name != name:
-                return step, f"step {step + 1} is {call.name}, expected {name}"
-            if not succeeded(call):
-                return step, f"step {step + 1}, {name}, failed: {call.error or 'no message'}"
-        if len(calls) < len(path):
-            return len(calls), f"ended after {len(calls)} calls, {path[len(calls)]} is missing"
-        return len(path), f"step {len(path) + 1} is {calls[len(path)].name}, expected no more calls"
-    good = [(i, call.name) for i, call in enumerate(calls) if succeeded(call)]
-    missing = Counter(path) - Counter(name for _, name in good)
-    if missing:
-        lost = ", ".join(missing)
-        failed = [i for i, call in enumerate(calls) if call.name in missing and not succeeded(call)]
-        why = f"{lost} never succeeded" if failed else f"{lost} is missing"
-        return (failed[0] if failed else len(calls)), why
-    position = 0
-    for index, name in enumerate(path):
-        later = [p for p, (_, used) in enumerate(good) if used == name and p >= position]
-        if not later:
-            early = next(i for i, used in good if used == name)
-            return early, f"{name} came before {path[index - 1]}, expected after"
-        position = later[0] + 1
-    return len(calls), "the calls do not fit"
+    alike = Check(
+        name="path similarity",
+        outcome="info",
+        observed=f"{nearest.similarity:.2f}",
+        reason="F1 of the longest common subsequence with the nearest legal path",
+    )
+    named = {step.tool for legal in paths for step in legal.path.path}
+    return [check, alike], {i for i, call in enumerate(calls) if call.name in named}
 
 
 def _call_check(
@@ -167,7 +190,7 @@ def _call_check(
     if rule.min <= count and (rule.max is None or count <= rule.max):
         where = at(calls[matched[0]], matched[0]) if matched else None
         return Check(name=name, outcome="passed", where=where)
-    expected = _how_often(rule) + (f" with {show(rule.args)}" if rule.args else "")
+    expected = _how_often(rule) + (f" with {_show_args(rule)}" if rule.args else "")
     if rule.max is not None and count > rule.max:
         last = matched[rule.max]
         return Check(
@@ -210,6 +233,13 @@ def _nearest(rule: CallRule, candidates: list[tuple[int, ToolCall]]) -> tuple[in
     return best[1], best[2], best[3]
 
 
+def _show_args(rule: CallRule) -> str:
+    """The arguments that a rule demands, in words."""
+    if rule.args_mode == "keys":
+        return f"the arguments {', '.join(rule.args)}"
+    return show(rule.args)
+
+
 def _how_often(rule: CallRule) -> str:
     if rule.max is None:
         return "at least once" if rule.min == 1 else f"at least {rule.min} times"
@@ -218,16 +248,22 @@ def _how_often(rule: CallRule) -> str:
     return f"{rule.min} to {rule.max} times"
 
 
-def _extra_check(
-    trajectory: Trajectory, calls: Sequence[ToolCall], listed: set[int], writes: Match
-) -> Check:
+def _forbid_check(calls: Sequence[ToolCall], listed: set[int]) -> Check:
+    extra = [(i, call) for i, call in enumerate(calls) if i not in listed]
+    return _extra_check("no other calls", "nothing besides the listed calls", extra)
+
+
+def _reads_only_check(calls: Sequence[ToolCall], listed: set[int], writes: Writes) -> Check:
     extra = [
         (i, call)
         for i, call in enumerate(calls)
-        if i not in listed
-        and (trajectory.extra == "forbid" or (writes(call.name) and succeeded(call)))
+        if i not in listed and writes(i) and succeeded(call)
     ]
-    name = "no other calls" if trajectory.extra == "forbid" else "no other writes"
+    expected = "no successful write besides the listed calls"
+    return _extra_check("no other writes", expected, extra)
+
+
+def _extra_check(name: str, expected: str, extra: Sequence[tuple[int, ToolCall]]) -> Check:
     if not extra:
         return Check(name=name, outcome="passed")
     index, call = extra[0]
@@ -235,13 +271,96 @@ def _extra_check(
     return Check(
         name=name,
         outcome="failed",
-        expected="nothing besides the listed calls"
-        if trajectory.extra == "forbid"
-        else "no successful write besides the listed calls",
+        expected=expected,
         observed=", ".join(name_call(other, i) for i, other in extra),
         reason=f"{name_call(call, index)} with {show(call.arguments)} is not listed{more}",
         where=at(call, index),
     )
+
+
+def _each_check(
+    rule: CallRule, name: str, named: list[int], calls: Sequence[ToolCall], matched: list[int]
+) -> Check:
+    """Whether every call of a rule's tool has the arguments, wherever it is and however it went."""
+    fine = set(matched)
+    off = [(i, calls[i]) for i in named if i not in fine]
+    name = f"every {name}"
+    if not off:
+        made = bool(matched)
+        return Check(
+            name=name,
+            outcome="passed" if made else "skipped",
+            reason=None if made else f"{rule.tool} was not called",
+        )
+    index, call = off[0]
+    more = f" (and {len(off) - 1} more)" if len(off) > 1 else ""
+    difference = args_mismatches(rule.args, rule.args_mode, call.arguments)[0]
+    return Check(
+        name=name,
+        outcome="failed",
+        expected=f"every call with {_show_args(rule)}",
+        observed=f"{name_call(call, index)} with {show(call.arguments)}",
+        reason=f"{name_call(call, index)}: {difference}{more}",
+        where=at(call, index),
+    )
+
+
+def _extra_calls_check(most: int, calls: Sequence[ToolCall], listed: set[int]) -> Check:
+    extra = [(i, call) for i, call in enumerate(calls) if i not in listed]
+    if len(extra) <= most:
+        return Check(name="extra calls", outcome="passed", observed=f"{len(extra)}")
+    index, call = extra[most]
+    return Check(
+        name="extra calls",
+        outcome="failed",
+        expected=f"at most {most} besides the listed calls",
+        observed=", ".join(name_call(other, i) for i, other in extra),
+        reason=f"{len(extra)} calls besides the listed ones, at most {most} allowed",
+        where=at(call, index),
+    )
+
+
+def _before_check(
+    pair: tuple[str, ...], first: Match, second: Match, calls: Sequence[ToolCall]
+) -> Check:
+    name = f"before: {pair[0]} → {pair[1]}"
+    for index, call in enumerate(calls):
+        # A tool that both globs fit may well come first of its own.
+        if second(call.name) and not first(call.name):
+            return Check(
+                name=name,
+                outcome="failed",
+                expected=f"{pair[0]} to succeed before any {pair[1]}",
+                observed=" → ".join(other.name for other in calls[: index + 1]),
+                reason=f"{name_call(call, index)} came before {pair[0]} had succeeded",
+                where=at(call, index),
+            )
+        if first(call.name) and succeeded(call):
+            return Check(name=name, outcome="passed", where=at(call, index))
+    return Check(name=name, outcome="passed", observed=f"no {pair[1]}")
+
+
+def _hash_check(tool: str, hashes: Mapping[str, str], calls: Sequence[ToolCall]) -> Check:
+    name = f"value hashes: {tool}"
+    made = [(i, call) for i, call in enumerate(calls) if call.name == tool]
+    if not made:
+        return Check(name=name, outcome="skipped", reason=f"{tool} was not called")
+    expected = {key: {"sha256": prefix} for key, prefix in hashes.items()}
+    for index, call in made:
+        # Arguments that are no object would be quoted, and are what must not be.
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        differences = args_mismatches(expected, "subset", arguments)
+        if differences:
+            return Check(
+                name=name,
+                outcome="failed",
+                expected=f"values with the hashes {show(dict(hashes))}",
+                # The value itself is why hashes are compared: it must not be quoted.
+                observed=name_call(call, index),
+                reason=f"{name_call(call, index)}: {differences[0]}",
+                where=at(call, index),
+            )
+    return Check(name=name, outcome="passed", where=at(made[0][1], made[0][0]))
 
 
 PLUGIN = Plugin(

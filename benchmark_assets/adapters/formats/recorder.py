@@ -1,0 +1,294 @@
+"""What the recorder of golden traces writes: tools called, questions asked, the final payload.
+
+Only `tools` is always there. A trace that says whether a question was asked and not when keeps
+just that (`asked_clarification`); with `questions` the order is known. A recording whose agent
+raised, hung or exited has an `error`, and is in error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from benchmark_assets.adapters.formats.base import (
+    TraceFile,
+    decode_json,
+    id_or_none,
+    parse_time,
+    text_or_none,
+    whole_number,
+)
+from benchmark_assets.model.problem import InputError
+from benchmark_assets.model.trace import Message, Origin, Tokens, ToolCall, TraceSnapshot
+
+# What other formats of objects with `tools` have: there they are definitions of tools.
+_OTHERS = frozenset({"trace_id", "observations", "spans", "entries", "steps"})
+_DEFINES = frozenset({"input_schema", "inputSchema", "parameters", "function"})
+
+UNHASHED = ""
+"""The hash of a file that was read the quick way: nobody asked for it."""
+
+
+_ABSENT = msgspec.Raw()
+
+
+class _Tool(msgspec.Struct, forbid_unknown_fields=True):
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    arguments: Any = None
+    result: Any = None
+    error: Any = None
+
+
+class _Recording(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A recording as it is written; whatever is not needed to tell it from other formats is any."""
+
+    tools: list[_Tool]
+    id: Any = None
+    fixture: Any = None
+    trial: Any = None
+    workflow: Any = None
+    model: Any = None
+    input: Any = None
+    started_at: Any = None
+    ended_at: Any = None
+    asked_clarification: Any = None
+    questions: Any = None
+    final: Any = None
+    error: Any = None
+    tokens: Any = None
+    # Never read, and so not decoded either: a conversation is most of a file.
+    messages: msgspec.Raw = _ABSENT
+    redacted: msgspec.Raw = _ABSENT
+    as_text: msgspec.Raw = _ABSENT
+
+
+_FIELDS = frozenset(_Recording.__struct_fields__) - {"tools", "messages", "redacted", "as_text"}
+_DECODER = msgspec.json.Decoder(_Recording)
+
+
+class RecorderFormat:
+    """Reads recorded candidate and golden traces."""
+
+    name = "recorder"
+    description = "recorded golden and candidate traces: tools, questions, final payload"
+
+    def matches(self, file: TraceFile) -> bool:
+        """Objects with `tools`, each with a name, and nothing of the other formats.
+
+        A conversation beside them is one of theirs, unless it says whether a question was asked.
+        """
+        return any(_is_recording(value) for value in file.records())
+
+    def parse(self, file: TraceFile) -> Iterator[TraceSnapshot]:
+        """Yield a snapshot for each recording."""
+        for record, value in _records(file):
+            if isinstance(value, InputError):
+                yield _error_row(file, record, str(value).replace(file.name, file.key))
+            elif not _is_recording(value):
+                place = f"{file.key}: {record}" if record else file.key
+                problem = f"{place}: is no recording: expected an object with a list of `tools`"
+                yield _error_row(file, record, problem)
+            else:
+                tools = [
+                    _Tool(t["name"], t.get("arguments"), t.get("result"), t.get("error"))
+                    for t in value["tools"]
+                ]
+                known = {key: value[key] for key in _FIELDS & value.keys()}
+                recording = _Recording(tools=tools, **known)
+                yield _snapshot(
+                    recording, file.made_id(record or ""), file.origin("recorder", record)
+                )
+
+
+def read_quickly(data: bytes, name: str) -> TraceSnapshot | None:
+    """Read what can only be one recording, decoding no more of it than is needed.
+
+    The snapshot is the one that `parse` yields, but for what takes the file's hash: the origin's,
+    which is `UNHASHED`, and the id of a recording without one, which is `name`.
+
+    Args:
+        data: The bytes of a file.
+        name: The file.
+
+    Returns:
+        None if there is anything in it that has to be looked at more closely.
+    """
+    try:
+        data.decode()
+        recording = _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if recording.messages is not _ABSENT and recording.asked_clarification is None:
+        return None
+    return _snapshot(recording, name, Origin(file=name, sha256=UNHASHED, format="recorder"))
+
+
+def _records(file: TraceFile) -> Iterator[tuple[str | None, Any]]:
+    if not file.is_json:
+        for number, value in file.lines():
+            yield f"line {number}", value
+    elif isinstance(file.json, list):
+        for index, value in enumerate(file.json):
+            yield f"[{index}]", value
+    else:
+        yield None, file.json
+
+
+def _is_recording(value: Any) -> bool:
+    if not isinstance(value, dict) or not _OTHERS.isdisjoint(value):
+        return False
+    if "messages" in value and value.get("asked_clarification") is None:
+        return False
+    tools = value.get("tools")
+    return isinstance(tools, list) and all(
+        isinstance(tool, dict)
+        and isinstance(tool.get("name"), str)
+        and tool["name"]
+        and _DEFINES.isdisjoint(tool)
+        for tool in tools
+    )
+
+
+def _error_row(file: TraceFile, record: str | None, problem: str) -> TraceSnapshot:
+    return TraceSnapshot(
+        trace_id=file.made_id(record or ""),
+        origin=file.origin("recorder", record),
+        problem=problem,
+    )
+
+
+def _snapshot(recording: _Recording, made_id: str, origin: Origin) -> TraceSnapshot:
+    calls = tuple(map(_call, recording.tools))
+    questions, problem = _questions(recording.questions, len(calls))
+    asked = recording.asked_clarification
+    error = text_or_none(recording.error)
+    user = recording.input
+    fixture = id_or_none(recording.fixture)
+    started, ended = parse_time(recording.started_at), parse_time(recording.ended_at)
+    return TraceSnapshot(
+        trace_id=id_or_none(recording.id) or made_id,
+        origin=origin,
+        name=fixture,
+        workflow=text_or_none(recording.workflow),
+        model=text_or_none(recording.model),
+        task=fixture,
+        trial=whole_number(recording.trial, 2**31 - 1),
+        started_at=started,
+        ended_at=ended,
+        duration_ms=_duration(started, ended),
+        prompt=text_or_none(user.get("user")) if isinstance(user, dict) else None,
+        final_answer=_answer(recording.final),
+        ended=None if error is None else "error",
+        ended_normally=None if error is None else False,
+        error=error,
+        tokens=_tokens(recording.tokens),
+        tool_calls=calls,
+        messages=questions,
+        asked_clarification=asked if isinstance(asked, bool) and not questions else None,
+        problem=problem,
+    )
+
+
+def _duration(started: datetime | None, ended: datetime | None) -> int | None:
+    """Milliseconds between two times; None if one is unknown, or they are the wrong way round."""
+    if started is None or ended is None or ended < started:
+        return None
+    return whole_number(round((ended - started).total_seconds() * 1000))
+
+
+def _call(tool: _Tool) -> ToolCall:
+    error = tool.error
+    return ToolCall(
+        name=tool.name,
+        arguments=tool.arguments,
+        result=tool.result,
+        status="error" if error is not None else None,
+        error=None if error is None else error if isinstance(error, str) else json.dumps(error),
+    )
+
+
+def _questions(value: Any, calls: int) -> tuple[tuple[Message, ...], str | None]:
+    """The questions in order, and what is wrong with them.
+
+    One whose place is lost must neither pass nor fail a run: there is no verdict on it then.
+    """
+    found: list[Message] = []
+    if value is not None and not isinstance(value, list):
+        return (), "questions are no list"
+    for index, item in enumerate(value or ()):
+        place = f"questions[{index}]"
+        if not isinstance(item, dict):
+            return (), f"{place} is no object with `text` and `before_tool`"
+        before = whole_number(item.get("before_tool"), calls)
+        if before is None:
+            given = json.dumps(item.get("before_tool"))
+            return (), f"{place}.before_tool is {given}, expected 0 to {calls}, the calls before it"
+        found.append(Message(text=str(item.get("text") or ""), before_call=before, question=True))
+    return tuple(sorted(found, key=lambda message: message.before_call)), None
+
+
+def _answer(final: Any) -> str | None:
+    if final is None or isinstance(final, str):
+        return final
+    return msgspec.json.encode(final).decode()
+
+
+def _tokens(value: Any) -> Tokens:
+    if not isinstance(value, dict):
+        return Tokens()
+    return Tokens(**{name: whole_number(value.get(name)) for name in Tokens.__struct_fields__})
+
+
+# Writing.
+
+
+def recording_of(trace: TraceSnapshot) -> dict[str, Any]:
+    """What a recording can hold of a trace of any format, as JSON data.
+
+    Texts to the user that are no questions, spans, costs and how the run ended are lost.
+    """
+    known = {
+        "fixture": trace.task if trace.origin.format == FORMAT.name else None,
+        "input": None if trace.prompt is None else {"user": trace.prompt},
+        "model": trace.model,
+        "started_at": None if trace.started_at is None else trace.started_at.isoformat(),
+        "ended_at": None if trace.ended_at is None else trace.ended_at.isoformat(),
+        "error": trace.error,
+        "tokens": msgspec.to_builtins(trace.tokens) or None,
+    }
+    questions = [{"text": m.text, "before_tool": m.before_call} for m in trace.questions]
+    # Without `questions`, the order is unknown: that is what a flag alone says.
+    asked = {"questions": questions} if questions or not trace.asked_clarification else {}
+    return {
+        "tools": [_tool(call) for call in trace.tool_calls],
+        "asked_clarification": bool(questions or trace.asked_clarification),
+        "final": _payload(trace.final_answer),
+        **asked,
+        **{key: value for key, value in known.items() if value is not None},
+    }
+
+
+def _tool(call: ToolCall) -> dict[str, Any]:
+    failed = call.status == "error" or call.error is not None
+    return {
+        "name": call.name,
+        "arguments": call.arguments,
+        **({} if call.result is None else {"result": call.result}),
+        **({"error": call.error or "failed"} if failed else {}),
+    }
+
+
+def _payload(answer: str | None) -> Any:
+    """The final payload: JSON objects and lists as such, everything else as the text it is."""
+    try:
+        payload = None if answer is None else decode_json(answer.encode())
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return answer
+    return payload if isinstance(payload, dict | list) else answer
+
+
+FORMAT = RecorderFormat()

@@ -1,0 +1,488 @@
+"""The golden suite: a folder of fixtures and a folder of candidate traces in, verdicts out.
+
+Belongs here: what a suite must hold beside its traces passing: no fixture and no trace vanishes,
+nothing goes unread, a golden trace still passes its own fixture. Does not belong here: the rules
+(`scoring`), files' names (`adapters/golden_files`), what results look like (`report/golden`), or
+freezing golden traces (`pipeline/bless`).
+
+It fails closed: what cannot be read or told becomes a case that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from benchmark_assets.adapters.fixture_files import read_fixture_file
+from benchmark_assets.adapters.golden_files import (
+    LOCK_NAME,
+    Candidate,
+    TraceFolder,
+    existing_golden,
+    find_fixtures,
+    read_candidate,
+    read_lock,
+    write_lock,
+)
+from benchmark_assets.adapters.harness_files import load_harnesses
+from benchmark_assets.adapters.yaml_files import shown_path
+from benchmark_assets.leaderboard.estimators import pass_hat_k
+from benchmark_assets.model.golden import Fixture
+from benchmark_assets.model.golden_suite import CaseResult, SuiteResult, Trials
+from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.model.project import ProjectConfig
+from benchmark_assets.model.trace import TraceSnapshot
+from benchmark_assets.pipeline.rules import Rules, load_plugins
+from benchmark_assets.scoring.golden_diff import path_difference
+from benchmark_assets.scoring.golden_path import GoldenResult, Grader
+
+MOST_K = 50
+"""Largest k that pass^k is given for."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What verdicts depend on beside fixture and trace: the project's rules and settings."""
+
+    rules: Rules
+    config: ProjectConfig
+
+
+@cache
+def plain_surroundings() -> Surroundings:
+    """Those without a project: the package's harness profiles, installed plugins, defaults.
+
+    Raises:
+        InputError: If an installed plugin cannot be used.
+    """
+    return Surroundings(Rules(load_harnesses(()).profiles, load_plugins(())), ProjectConfig())
+
+
+@dataclass(frozen=True)
+class FixtureFile:
+    """A fixture and the files it stands in.
+
+    Attributes:
+        fixture: The fixture.
+        path: Its file.
+        name: The file as people should see it.
+        golden: The file of its golden trace; None if it has none.
+    """
+
+    fixture: Fixture
+    path: Path
+    name: str
+    golden: Path | None
+
+
+@dataclass(frozen=True)
+class FixtureFolder:
+    """The fixtures of a folder.
+
+    Attributes:
+        path: The folder.
+        fixtures: Those that can be read, by id.
+        flaws: What is wrong with the folder: files that cannot be read, ids given twice, no
+            fixture at all, a lock file that is none. Each fails the suite.
+        lock: Ids that must be there, with the hash of what each says; None without a lock file.
+    """
+
+    path: Path
+    fixtures: dict[str, FixtureFile]
+    flaws: tuple[CaseResult, ...]
+    lock: dict[str, str] | None
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The lock that these fixtures would have."""
+        return {key: f.fixture.contract.content_hash for key, f in self.fixtures.items()}
+
+    @property
+    def vanished(self) -> list[str]:
+        """Ids that must be there and are not."""
+        return sorted(set(self.lock or ()) - self.fixtures.keys())
+
+
+def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
+    """Read the fixtures of a folder and the folders in it, and its lock file. Never raises."""
+    shown = shown_path(folder)
+    fixtures: dict[str, FixtureFile] = {}
+    flaws: list[CaseResult] = []
+    lock = None
+    try:
+        files = find_fixtures(folder, traces)
+        if not files:
+            cure = "write a fixture *.json, or name another folder with --fixtures"
+            raise InputError(Problem("holds no fixture", file=shown, cure=cure))
+    except InputError as error:
+        files = []
+        flaws.append(_flaw(shown, error.problems, missing=True))
+    try:
+        lock = read_lock(folder)
+    except InputError as error:
+        flaws.append(_flaw(shown_path(folder / LOCK_NAME), error.problems))
+    for path in files:
+        try:
+            document, fixture = read_fixture_file(path)
+            golden = existing_golden(path, fixture.id)
+            file = FixtureFile(fixture, path, document.name, golden)
+            first = fixtures.setdefault(fixture.id, file)
+            if first.path is not path:
+                message = f"'{fixture.id}' is also the id of {first.name}"
+                cure = "give one of the two another `id`"
+                raise InputError(document.problem(("id",), message, cure))
+        except InputError as error:
+            flaws.append(_flaw(shown_path(path), error.problems))
+    return FixtureFolder(folder, fixtures, tuple(flaws), lock)
+
+
+def _flaw(name: str, problems: Sequence[Problem], *, missing: bool = False) -> CaseResult:
+    return CaseResult(
+        id=name,
+        result="MISSING" if missing else "FAIL",
+        subject="suite",
+        failures=tuple(map(str, problems)),
+        fixture_file=name,
+    )
+
+
+def accept(folder: FixtureFolder) -> list[str]:
+    """Write the lock file for the fixtures that there are; returns what changed, a line each.
+
+    Raises:
+        InputError: If a fixture cannot be read: its id would be lost.
+        OSError: If the file cannot be written.
+    """
+    unusable = [flaw for flaw in folder.flaws if flaw.fixture_file != _lock_name(folder)]
+    if unusable:
+        reasons = [Problem(text) for flaw in unusable for text in flaw.failures]
+        raise InputError([*reasons, Problem("nothing was accepted: all fixtures must be readable")])
+    now, before = folder.hashes, folder.lock or {}
+    write_lock(folder.path, now)
+    return [
+        *(f"{key}: new" for key in sorted(now.keys() - before.keys())),
+        *(f"{key}: gone" for key in sorted(before.keys() - now.keys())),
+        *(f"{key}: changed" for key in sorted(now) if before.get(key, now[key]) != now[key]),
+    ]
+
+
+def _lock_name(folder: FixtureFolder) -> str:
+    return shown_path(folder.path / LOCK_NAME)
+
+
+# Grading.
+
+
+def grade_folder(
+    fixtures: Path, traces: Path, surroundings: Surroundings | None = None
+) -> list[CaseResult]:
+    """Grade all candidate traces by all fixtures. Never raises for what is in the folders."""
+    return list(run_suite(read_fixtures(fixtures, traces), traces, surroundings).cases)
+
+
+def run_suite(
+    folder: FixtureFolder,
+    traces: Path,
+    surroundings: Surroundings | None = None,
+    only: Iterable[str] = (),
+) -> SuiteResult:
+    """Grade a folder of candidate traces. Never raises for what is in the folders.
+
+    Args:
+        folder: The fixtures.
+        traces: The folder of candidate traces.
+        surroundings: Default: those without a project.
+        only: Ids of the fixtures to grade; none: all. What is wrong with the folder itself is
+            reported whatever is chosen: a vanished fixture may be the one that was meant.
+    """
+    return Suite(folder, surroundings or plain_surroundings(), only).run(traces)
+
+
+class Suite:
+    """The fixtures of a folder compiled once, to grade any number of folders of traces."""
+
+    def __init__(
+        self, folder: FixtureFolder, around: Surroundings, only: Iterable[str] = ()
+    ) -> None:
+        chosen = set(only) or set(folder.fixtures)
+        self._fixed = (*folder.flaws, *_vanished(folder))
+        self._notes = tuple(_notes(folder))
+        self._ids = sorted(folder.fixtures)
+        self._cases = {
+            key: _Case(file, around) for key, file in folder.fixtures.items() if key in chosen
+        }
+
+    def run(self, traces: Path) -> SuiteResult:
+        """Grade a folder of candidate traces. Never raises for what is in it."""
+        cases = list(self._fixed)
+        unused: list[str] = []
+        try:
+            found = TraceFolder(traces)
+            for key in self._ids:
+                case = self._cases.get(key)
+                if case is None:
+                    _claim(found, key)
+                else:
+                    cases += case.grade(found)
+            unused = found.unclaimed()
+        except InputError as error:
+            cases.append(_flaw(shown_path(traces), error.problems))
+        return SuiteResult(
+            cases=tuple(cases),
+            trials=tuple(_trials(cases)),
+            warnings=tuple(
+                f"{name}: no fixture has this id, so it is not graded" for name in unused
+            ),
+            notes=self._notes,
+        )
+
+
+def _vanished(folder: FixtureFolder) -> list[CaseResult]:
+    lock = _lock_name(folder)
+    return [
+        CaseResult(
+            id=key,
+            result="MISSING",
+            subject="suite",
+            failures=(
+                f"the fixture vanished: {lock} lists it and no file has this id; restore it, or "
+                "run with --accept if it was removed on purpose",
+            ),
+            fixture_file=lock,
+        )
+        for key in folder.vanished
+    ]
+
+
+def _notes(folder: FixtureFolder) -> Iterator[str]:
+    if not folder.fixtures:
+        return
+    if folder.lock is None:
+        if not any(flaw.fixture_file == _lock_name(folder) for flaw in folder.flaws):
+            yield "there is no lock file: a fixture that vanishes goes unseen; --accept writes one"
+        return
+    for key, digest in sorted(folder.hashes.items()):
+        if key not in folder.lock:
+            yield f"{key} is new and not yet in {LOCK_NAME}; --accept adds it"
+        elif folder.lock[key] != digest:
+            yield f"{key} has changed since it was accepted; --accept takes the change over"
+
+
+def _claim(traces: TraceFolder, fixture: str) -> None:
+    try:
+        traces.candidates(fixture)
+    except InputError:
+        return
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A fixture's golden trace, and how its own fixture grades it."""
+
+    path: Path
+    trace: TraceSnapshot | None
+    failures: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The file as people should see it."""
+        return shown_path(self.path)
+
+
+def read_golden(file: FixtureFile, grader: Grader, config: ProjectConfig) -> Golden | None:
+    """Read and grade a fixture's golden trace; None if it has none. Never raises."""
+    path = file.golden
+    if path is None:
+        return None
+    try:
+        traces = read_candidate(str(path), config)
+    except InputError as error:
+        return Golden(path, None, tuple(map(str, error.problems)))
+    if len(traces) != 1:
+        return Golden(path, None, (f"holds {len(traces)} traces; one is a golden trace",))
+    return Golden(path, traces[0], grader.grade(traces[0]).failures)
+
+
+class _Case:
+    """One fixture, its golden trace, and grading candidates by it."""
+
+    def __init__(self, file: FixtureFile, around: Surroundings) -> None:
+        self._file = file
+        self._id = file.fixture.id
+        self._name = file.name
+        self._config = around.config
+        self._grader = grader_of(file.fixture, around)
+        self._golden = read_golden(file, self._grader, around.config)
+
+    def grade(self, traces: TraceFolder) -> Iterator[CaseResult]:
+        """Grade all trials, then the golden trace, which is a case only if it fails."""
+        try:
+            candidates = traces.candidates(self._id)
+        except InputError as error:
+            yield self._failed(map(str, error.problems))
+        else:
+            if not candidates:
+                expected = f"expected {shown_path(traces.path)}/{self._id}.json"
+                yield self._failed([f"there is no trace: {expected}"], missing=True)
+            for candidate in candidates:
+                yield from self._grade_file(candidate)
+            lost = _gaps(candidates)
+            if lost:
+                listed = ", ".join(map(str, lost))
+                text = f"trial {listed} vanished: those after it are there"
+                yield self._failed([text], trial=lost[0], missing=True)
+        if self._golden is not None and self._golden.failures:
+            because = "; ".join(self._golden.failures)
+            yield CaseResult(
+                id=self._id,
+                result="FAIL",
+                subject="golden",
+                failures=(f"the golden trace no longer passes its own fixture: {because}",),
+                fixture_file=self._name,
+                trace_file=self._golden.name,
+            )
+
+    def _grade_file(self, candidate: Candidate) -> Iterator[CaseResult]:
+        try:
+            snapshots = read_candidate(candidate.path, self._config)
+        except InputError as error:
+            texts = map(str, error.problems)
+            yield self._failed(texts, trial=candidate.trial, trace_file=candidate.path)
+            return
+        if candidate.trial is not None and len(snapshots) > 1:
+            text = f"holds {len(snapshots)} traces; save one trial a file"
+            yield self._failed([text], trial=candidate.trial, trace_file=candidate.path)
+            return
+        for trial, snapshot in _numbered(snapshots, candidate.trial):
+            yield self._grade(snapshot, trial, candidate.path)
+
+    def _grade(self, trace: TraceSnapshot, trial: int | None, path: str) -> CaseResult:
+        graded = self._grader.grade(trace)
+        failures = (*of_another(self._file.fixture, trace), *graded.failures)
+        if not failures:
+            return CaseResult(
+                id=self._id,
+                trial=trial,
+                result="PASS",
+                path_hash=graded.path_hash,
+                checks=graded.checks,
+                fixture_file=self._name,
+                trace_file=path,
+            )
+        return CaseResult(
+            id=self._id,
+            trial=trial,
+            result="FAIL",
+            failures=failures,
+            path_hash=graded.path_hash,
+            checks=graded.checks,
+            similarity=_similarity(graded),
+            against_golden=self._against_golden(trace),
+            fixture_file=self._name,
+            trace_file=path,
+        )
+
+    def _against_golden(self, trace: TraceSnapshot) -> str | None:
+        if self._golden is None or self._golden.trace is None or trace.problem is not None:
+            return None
+        return path_difference(self._golden.trace, trace) or "the same path"
+
+    def _failed(
+        self,
+        failures: Iterable[str],
+        *,
+        trial: int | None = None,
+        missing: bool = False,
+        trace_file: str | None = None,
+    ) -> CaseResult:
+        return CaseResult(
+            id=self._id,
+            trial=trial,
+            result="MISSING" if missing else "FAIL",
+            failures=tuple(failures),
+            fixture_file=self._name,
+            trace_file=trace_file,
+        )
+
+
+def grader_of(fixture: Fixture, around: Surroundings) -> Grader:
+    """A fixture compiled with a project's profiles and plugins."""
+    return Grader(fixture, around.rules.profiles, around.rules.plugins)
+
+
+def of_another(fixture: Fixture, trace: TraceSnapshot) -> Iterator[str]:
+    """Why a recorded trace, by what it says of itself, is none of this fixture's."""
+    if trace.origin.format != "recorder":
+        return
+    if trace.task is not None and trace.name is not None and trace.name != fixture.id:
+        yield f"the trace was recorded for the fixture '{trace.name}'"
+    elif trace.prompt is not None and trace.prompt != fixture.user:
+        yield "the trace was recorded for another user turn; replay it"
+
+
+def _numbered(
+    snapshots: Sequence[TraceSnapshot], trial: int | None
+) -> Iterator[tuple[int | None, TraceSnapshot]]:
+    """The trials of one file: by its name, by what the traces say, else by their order."""
+    if len(snapshots) == 1:
+        yield trial, snapshots[0]
+        return
+    said = [snapshot.trial for snapshot in snapshots]
+    known = None not in said and len(set(said)) == len(said)
+    for number, snapshot in enumerate(snapshots, 1):
+        yield snapshot.trial if known else number, snapshot
+
+
+def _gaps(candidates: Sequence[Candidate]) -> list[int]:
+    """Numbers of trials that are missing before others that are there; the first few."""
+    numbers = {c.trial for c in candidates if c.trial is not None}
+    if not numbers:
+        return []
+    first = 0 if 0 in numbers else 1
+    lost: list[int] = []
+    for number in range(first, max(numbers)):
+        if number not in numbers:
+            lost.append(number)
+        if len(lost) == _MOST_GAPS:
+            break
+    return lost
+
+
+_MOST_GAPS = 10
+
+
+def _similarity(graded: GoldenResult) -> float | None:
+    for check in graded.checks:
+        if check.name == "path similarity" and check.observed is not None:
+            return float(check.observed)
+    return None
+
+
+def _trials(cases: Sequence[CaseResult]) -> Iterator[Trials]:
+    """pass^k of every fixture with several trials, and of the suite if there is one."""
+    counts: dict[str, tuple[int, int]] = {}
+    for case in cases:
+        if case.subject == "candidate":
+            passed, trials = counts.get(case.id, (0, 0))
+            counts[case.id] = passed + (case.result == "PASS"), trials + 1
+    if all(trials < 2 for _, trials in counts.values()):
+        return
+    for key, (passed, trials) in counts.items():
+        if trials > 1:
+            yield _reliability(key, {key: (passed, trials)})
+    yield _reliability(None, counts)
+
+
+def _reliability(key: str | None, counts: Mapping[str, tuple[int, int]]) -> Trials:
+    # Without a trace there is nothing to draw k trials from, and none of them passes.
+    most = max(trials for _, trials in counts.values())
+    fewest = min((trials for passed, trials in counts.values() if passed), default=most)
+    tasks = [(c, n if c else max(n, fewest)) for c, n in counts.values()]
+    return Trials(
+        id=key,
+        passed=sum(passed for passed, _ in counts.values()),
+        trials=sum(trials for _, trials in counts.values()),
+        pass_hat=tuple(pass_hat_k(tasks, k) for k in range(1, min(fewest, MOST_K) + 1)),
+    )

@@ -1,0 +1,154 @@
+"""Golden traces as pytest cases: `golden_fixtures = fixtures` in the pytest configuration.
+
+Belongs here: collecting a folder of fixtures, and what pytest shows of a case. Does not belong
+here: grading (`pipeline/golden`).
+
+Every pytest run of an environment imports this module, so it imports nothing but pytest: the rest
+is loaded in runs that collect a folder of fixtures.
+
+The folder is a collector of its own, so cases are selected, run in parallel and reported as any
+others: `fixtures/refund.json::refund-requires-order-lookup trial 2`. What is wrong with the folder
+itself, such as a fixture that vanished, is a failed case of the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from benchmark_assets.model.golden_suite import CaseResult
+
+FIXTURES = "golden_fixtures"
+TRACES = "golden_traces"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the settings."""
+    parser.addini(FIXTURES, "Folder of golden trace fixtures to run as cases.", default="")
+    parser.addini(TRACES, "Folder of their candidate traces.", default="traces")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect the folder in runs of the whole suite, wherever `testpaths` are.
+
+    Raises:
+        pytest.UsageError: If there is no such folder.
+    """
+    fixtures = _folder(config, FIXTURES)
+    if fixtures is None:
+        return
+    if not fixtures.is_dir():
+        raise pytest.UsageError(f"{FIXTURES}: there is no folder {fixtures}")
+    covered = any(_covers(config, arg, fixtures) for arg in config.args)
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not covered:
+        config.args.append(str(fixtures))
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect the folder of fixtures in our own way, and leave all others alone."""
+    fixtures = _folder(parent.config, FIXTURES)
+    if fixtures is None or path.resolve() != fixtures:
+        return None
+    return FixturesFolder.from_parent(parent, path=path)
+
+
+def _folder(config: pytest.Config, setting: str) -> Path | None:
+    """A folder that a setting names, relative to the file that it stands in."""
+    value = str(config.getini(setting))
+    base = config.rootpath if config.inipath is None else config.inipath.parent
+    return (base / value).resolve() if value else None
+
+
+def _covers(config: pytest.Config, argument: str, folder: Path) -> bool:
+    given = (config.invocation_params.dir / argument.partition("::")[0]).resolve()
+    return folder.is_relative_to(given)
+
+
+class FixturesFolder(pytest.Directory):
+    """A folder of fixtures, graded as a whole when it is collected: that takes milliseconds."""
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """Yield what is wrong with the folder, then the fixture files."""
+        from benchmark_assets.adapters.project_file import load_project
+        from benchmark_assets.pipeline.golden import Surroundings, read_fixtures, run_suite
+        from benchmark_assets.pipeline.workspace import Workspace
+
+        traces = _folder(self.config, TRACES)
+        assert traces is not None
+        workspace = Workspace(load_project(cwd=self.config.rootpath))
+        around = Surroundings(workspace.rules, workspace.project.config)
+        suite = run_suite(read_fixtures(self.path, traces), traces, around)
+        for warning in suite.warnings:
+            self.warn(pytest.PytestWarning(warning))
+        files: dict[Path, list[CaseResult]] = {}
+        for case in suite.cases:
+            if case.subject == "suite" or case.fixture_file is None:
+                yield GoldenCase.of(self, case)
+            else:
+                files.setdefault(Path(case.fixture_file).resolve(), []).append(case)
+        for path, cases in files.items():
+            yield FixtureFile.of(self, path, cases)
+
+
+class FixtureFile(pytest.File):
+    """A fixture's file, with the case of each trial."""
+
+    cases: list[CaseResult]
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, path: Path, cases: list[CaseResult]) -> FixtureFile:
+        """The collector of a file."""
+        file: FixtureFile = cls.from_parent(parent, path=path)
+        file.cases = cases
+        return file
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield the cases."""
+        for case in self.cases:
+            yield GoldenCase.of(self, case)
+
+
+class GoldenCaseError(Exception):
+    """A case did not pass."""
+
+
+class GoldenCase(pytest.Item):
+    """One trial of one fixture."""
+
+    case: CaseResult
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, case: CaseResult) -> GoldenCase:
+        """The item of a case."""
+        from benchmark_assets.report.golden import title
+
+        item: GoldenCase = cls.from_parent(parent, name=title(case))
+        item.case = case
+        return item
+
+    def runtest(self) -> None:
+        """Fail if the case did not pass.
+
+        Raises:
+            GoldenCaseError: With what is wrong.
+        """
+        from benchmark_assets.report.golden import case_lines
+
+        if self.case.result != "PASS":
+            raise GoldenCaseError("\n".join(line.plain for line in case_lines(self.case)))
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None
+    ) -> str:
+        """What is wrong, without a traceback, which would lead nowhere."""
+        if isinstance(excinfo.value, GoldenCaseError):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where the case stands, and what it is called."""
+        return self.path, None, self.name
