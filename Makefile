@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 
 help:
 	@echo "make demo      run the graph on embedded traces and print the leaderboard"
-	@echo "make test      the tests that need no service (under 5 minutes)"
+	@echo "make test      the tests that need no service (about ten minutes)"
 	@echo "make test-all  these, then the slow ones and those that start servers"
 	@echo "make lint      formatting, lint, types, layers, contracts"
 	@echo "make dev       open the graph in Dagster: http://127.0.0.1:3000"
