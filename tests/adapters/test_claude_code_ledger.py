@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 from typing import Any
 
 import msgspec
 import pytest
 
-from benchmark_assets.adapters.snapshot_files import (
-    SourcedSnapshot,
-    assemble,
-    read_snapshots,
-    write_partition,
-)
-from benchmark_assets.adapters.store import Store
 from benchmark_assets.model.fidelity import Usage, WorkflowFidelity, WorkflowRecord
 from benchmark_assets.scoring.trace_fidelity.strict import reconcile
 from tests.adapters import test_claude_code_real as real
+from tests.adapters.odd_ledgers import records_through_the_store
 from tests.adapters.test_format_claude_code import gives, row, says, session, told, use, user
-from tests.adapters.test_formats import ODD, changed, check_reading, places
 from tests.real_data import needs_real_data
 
 SIDE: dict[str, Any] = {"isSidechain": True}
@@ -342,17 +333,7 @@ def test_no_value_keeps_a_session_with_a_ledger_from_being_read_and_written() ->
         ran(642, SECOND),
         row("result", uuid="r1", usage=FIRST, stop_reason="end_turn", is_error=False),
     ]
-    store = Store("memory://odd-session-ledgers")
-    records = 0
-    for path, odd in itertools.product(places(shapes), ODD):
-        content = json.dumps(changed(shapes, path, "set", odd)).encode()
-        found = [s for s in check_reading(content, "claude-code") if s.model and s.started_at]
-        partition = assemble(SourcedSnapshot("s", item) for item in found)
-        write_partition(store, "2026-03-01", "m", partition, {})
-        stored = [item.snapshot for item in read_snapshots(store, "2026-03-01", "m")]
-        assert stored == [item.snapshot for item in partition.snapshots]
-        records += sum(item.workflow_record is not None for item in stored)
-    assert records > 100
+    assert records_through_the_store(shapes, "claude-code") > 100
 
 
 # Real sessions.

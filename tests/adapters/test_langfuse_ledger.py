@@ -6,9 +6,7 @@ metadata, texts throughout; a generation's in the disjoint buckets of `usageDeta
 
 from __future__ import annotations
 
-import itertools
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,19 +14,13 @@ import msgspec
 import pytest
 
 from benchmark_assets.adapters.formats.langfuse_usage import read_tokens
-from benchmark_assets.adapters.snapshot_files import (
-    SourcedSnapshot,
-    assemble,
-    read_snapshots,
-    write_partition,
-)
-from benchmark_assets.adapters.store import Store
 from benchmark_assets.model.fidelity import Usage, WorkflowFidelity, WorkflowRecord
 from benchmark_assets.model.trace import Tokens, TraceSnapshot
 from benchmark_assets.scoring.trace_fidelity.strict import reconcile
 from tests.adapters import test_langfuse_real as real
+from tests.adapters.odd_ledgers import records_through_the_store
 from tests.adapters.test_format_langfuse import gen, made, root, row, tool
-from tests.adapters.test_formats import ODD, changed, check_reading, places
+from tests.counting import growth
 from tests.real_data import needs_real_data
 
 FINISH = "gen_ai.response.finish_reasons"
@@ -504,30 +496,24 @@ REPORTING = {
 
 
 def test_no_value_keeps_a_trace_with_a_ledger_from_being_read_and_written() -> None:
-    store = Store("memory://odd-ledgers")
-    records = 0
-    for path, odd in itertools.product(places(REPORTING), ODD):
-        content = json.dumps(changed(REPORTING, path, "set", odd)).encode()
-        found = [s for s in check_reading(content, "langfuse") if s.model and s.started_at]
-        partition = assemble(SourcedSnapshot("s", item) for item in found)
-        write_partition(store, "2026-03-01", "m", partition, {})
-        stored = [item.snapshot for item in read_snapshots(store, "2026-03-01", "m")]
-        assert stored == [item.snapshot for item in partition.snapshots]
-        records += sum(item.workflow_record is not None for item in stored)
-    assert records > 100
+    assert records_through_the_store(REPORTING, "langfuse") > 100
 
 
 def test_many_rows_are_read_in_linear_time() -> None:
     """10,000 calls, each inside an agent inside the one before it."""
-    rows = [root()]
-    for index in range(5_000):
-        rows.append(agent(f"a{index}", f"a{index - 1}" if index % 100 else "root", used=(9, 2)))
-        rows.append(measured(f"g{index}", f"a{index}", (9, 2)))
-    began = time.perf_counter()
-    found = made(*rows).workflow_record
+
+    def rows(number: int) -> list[dict[str, Any]]:
+        found = [root()]
+        for index in range(number):
+            outer = f"a{index - 1}" if index % 100 else "root"
+            found.append(agent(f"a{index}", outer, used=(9, 2)))
+            found.append(measured(f"g{index}", f"a{index}", (9, 2)))
+        return found
+
+    found = made(*rows(5_000)).workflow_record
     assert found is not None
     assert len(found.ledger) == len(found.turns) == 5_000
-    assert time.perf_counter() - began < 20
+    assert growth(lambda number: made(*rows(number)), 200) < 2.2
 
 
 # Real files.

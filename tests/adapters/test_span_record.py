@@ -1,6 +1,5 @@
 """Both sides of a workflow from trees of spans."""
 
-import time
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -18,6 +17,7 @@ from benchmark_assets.adapters.span_record import (
 )
 from benchmark_assets.model.fidelity import Usage, WorkflowRecord
 from benchmark_assets.scoring.trace_fidelity import strict
+from tests.counting import growth
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -535,11 +535,6 @@ def circle(size: int) -> list[SpanNode]:
 
 
 @pytest.mark.parametrize("shape", [wide, deep, nested_models, circle])
-def test_ten_thousand_spans_take_well_below_a_second(shape: Any) -> None:
-    nodes = shape(10_000)
-    start = time.process_time()
-    found = record(*nodes)
-    seconds = time.process_time() - start
-    print(f"{shape.__name__}: {len(nodes):,} spans in {seconds:.2f} s")
-    assert found.ledger
-    assert seconds < 1
+def test_ten_thousand_spans_are_read_in_linear_time(shape: Any) -> None:
+    assert record(*shape(10_000)).ledger
+    assert growth(lambda size: record(*shape(size)), 400) < 2.2
