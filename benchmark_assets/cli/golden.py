@@ -15,7 +15,7 @@ from rich.text import Text
 from benchmark_assets.adapters.golden_files import LOCK_NAME, TraceFolder
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.adapters.yaml_files import shown_path
-from benchmark_assets.cli.options import config_option, json_option
+from benchmark_assets.cli.options import config_option, fixtures_option, json_option
 from benchmark_assets.cli.output import (
     EXIT_CLEAN,
     EXIT_FAILED,
@@ -48,13 +48,7 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
 @click.command("golden")
-@click.option(
-    "--fixtures",
-    type=click.Path(path_type=Path),
-    default=Path("fixtures"),
-    show_default=True,
-    help="Folder of fixtures.",
-)
+@fixtures_option
 @click.option(
     "--traces",
     type=click.Path(path_type=Path),

@@ -51,4 +51,11 @@ format_option = click.option(
 default_date_option = click.option(
     "--default-date", type=Day(), help="Day of traces that carry no time."
 )
+fixtures_option = click.option(
+    "--fixtures",
+    type=click.Path(path_type=Path),
+    default=Path("fixtures"),
+    show_default=True,
+    help="Folder of fixtures.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

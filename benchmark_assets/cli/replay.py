@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from benchmark_assets.adapters.project_file import FILE_NAME, load_project
-from benchmark_assets.cli.options import config_option, json_option
+from benchmark_assets.cli.options import config_option, fixtures_option, json_option
 from benchmark_assets.cli.output import (
     EXIT_CLEAN,
     EXIT_SETUP,
@@ -37,13 +37,7 @@ _SHOWN_LINES = 10
 
 
 @click.command("replay")
-@click.option(
-    "--fixtures",
-    type=click.Path(path_type=Path),
-    default=Path("fixtures"),
-    show_default=True,
-    help="Folder of fixtures.",
-)
+@fixtures_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -106,7 +100,7 @@ def command(
         folders.append(str(project.root))
     if out.resolve() == fixtures.resolve():
         raise click.UsageError("--out is the folder of fixtures, which traces would overwrite")
-    found = read_cases(fixtures)
+    found = read_cases(fixtures, out)
     cases = _chosen(found.cases, chosen)
     replay = Replay(
         agent=_agent(agent, settings),

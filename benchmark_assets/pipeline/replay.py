@@ -34,14 +34,12 @@ from typing import IO, Any
 
 import msgspec
 
+from benchmark_assets.adapters.golden_files import find_fixtures
 from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.recorder.case import Hiding, Job
 from benchmark_assets.recorder.events import Begun, Event, Failed, Over, read_journal, trace_of
 from benchmark_assets.recorder.record import write_trace
-
-GOLDEN = ".golden.json"
-"""How the names of frozen traces end, which lie beside the fixtures."""
 
 _NOTHING_HIDDEN = Hiding()
 _TAIL_BYTES = 8_192
@@ -109,17 +107,17 @@ class Outcome:
     output: str
 
 
-def read_cases(folder: Path) -> Cases:
-    """Read the ids and user turns of a folder's fixtures, in order of file names.
+def read_cases(folder: Path, traces: Path | None = None) -> Cases:
+    """Read the ids and user turns of the fixtures that `golden` grades, in order of their paths.
+
+    Args:
+        folder: Where fixtures are.
+        traces: The folder of traces, which may lie in it and holds no fixtures.
 
     Raises:
         InputError: If there is no such folder, or no fixture in it.
     """
-    if not folder.is_dir():
-        raise InputError(
-            Problem("there is no such folder of fixtures", file=str(folder), cure="name one")
-        )
-    files = sorted(file for file in folder.glob("*.json") if not file.name.endswith(GOLDEN))
+    files = find_fixtures(folder, traces)
     if not files:
         raise InputError(
             Problem("no fixtures are in it: files *.json", file=str(folder), cure="add one")

@@ -19,14 +19,12 @@ from typing import Literal, NamedTuple
 from benchmark_assets.model.contract import LegalPath, Order, PathStep
 from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.scoring.calls import succeeded
-from benchmark_assets.scoring.matching import args_mismatches, pair_up, show
+from benchmark_assets.scoring.matching import HASH_DIGITS, args_mismatches, pair_up, show
 
 Steps = Sequence[PathStep]
 
 ALIGNED_CELLS = 1_000_000
 """Largest product of steps and calls that is aligned; beyond it only counts are compared."""
-
-HASH_DIGITS = 16
 
 
 def path_hash(names: Sequence[str]) -> str:

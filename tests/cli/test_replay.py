@@ -314,6 +314,18 @@ def test_a_replay_that_is_ended_ends_its_agents(project: Path, number: signal.Si
     assert list(project.glob("traces/**/*.json")) == []
 
 
+def test_the_fixtures_are_those_that_are_graded(project: Path) -> None:
+    """Folders in the folder too; no lock file, schema or golden trace."""
+    add(project, "fine")
+    fixtures = project / "fixtures"
+    (fixtures / "more").mkdir()
+    (fixtures / "fine.json").rename(fixtures / "more" / "fine.json")
+    for name in ("fixtures.lock.json", "fixture.schema.json", "fine.golden.json"):
+        (fixtures / name).write_text("{}")
+    assert replay(project).code == 0
+    assert len(trace(project, "fine")["tools"]) == 2
+
+
 # Trials.
 
 
@@ -415,7 +427,7 @@ SETUPS = [
     (["--agent", "broken:run"], "ModuleNotFoundError: No module named 'not_installed'"),
     (["--agent", "exits:run"], "the agent ended its process: sys.exit(5)"),
     (["--agent", "hangs:run", "--timeout", "1"], "did not come to its end within 1 s"),
-    (["--fixtures", "nowhere"], "there is no such folder of fixtures"),
+    (["--fixtures", "nowhere"], "nowhere: does not exist"),
     (["--fixtures", "empty"], "no fixtures are in it"),
 ]
 

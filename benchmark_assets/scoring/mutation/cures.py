@@ -22,8 +22,7 @@ from benchmark_assets.model.matchers import reads_as_matcher
 from benchmark_assets.model.mutation import Cure
 from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.scoring.calls import succeeded
-from benchmark_assets.scoring.legal_paths import HASH_DIGITS
-from benchmark_assets.scoring.matching import any_glob, args_mismatches, glob_escape
+from benchmark_assets.scoring.matching import HASH_DIGITS, any_glob, args_mismatches, glob_escape
 from benchmark_assets.scoring.mutation.operators import Mutant, Scene
 
 LONGEST_TEXT = 60
