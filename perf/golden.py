@@ -25,6 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmark_assets.pipeline.golden import Suite, plain_surroundings, read_fixtures
 from tests.golden.corpus import Case, corpus
 
 Json = dict[str, Any]
@@ -115,9 +116,29 @@ def sample_suite_cached(fixtures: Mapping[str, Json], traces_dir: Path) -> Found
 # This package.
 
 
-def product_suite() -> Callable[[Path, Path], Found] | None:
-    """How this package grades two folders; None while it cannot."""
-    return None
+def product_suites(fixtures_dir: Path, traces_dir: Path) -> dict[str, Callable[[], Found]]:
+    """How this package grades two folders.
+
+    Its fixtures are read and compiled once, as a suite is kept for any number of folders of traces;
+    or as one run of the command does it, from the files of both. Verdicts are what is compared;
+    the same with every failure in words, which are worked out when they are asked for, beside it.
+    """
+    surroundings = plain_surroundings()
+    kept = Suite(read_fixtures(fixtures_dir), surroundings)
+
+    def verdicts(suite: Suite) -> Found:
+        return {case.id: case.result == "PASS" for case in suite.run(traces_dir).cases}
+
+    def in_words() -> Found:
+        cases = kept.run(traces_dir).cases
+        assert all(case.failures for case in cases if case.result != "PASS")
+        return {case.id: case.result == "PASS" for case in cases}
+
+    return {
+        "this package": lambda: verdicts(kept),
+        "  with failures in words": in_words,
+        "  fixtures read anew": lambda: verdicts(Suite(read_fixtures(fixtures_dir), surroundings)),
+    }
 
 
 # The corpus on disk.
@@ -199,10 +220,7 @@ def measure(cases: list[Case], size: int) -> None:
             "sample as given": lambda: sample_suite(fixtures, traces),
             "sample, fixtures cached": lambda: sample_suite_cached(read, traces),
         }
-        product = product_suite()
-        if product is not None:
-            suites["this package"] = lambda: product(fixtures, traces)
-        compared(suites, cases)
+        compared({**suites, **product_suites(fixtures, traces)}, cases)
 
 
 def main(count: int) -> None:

@@ -114,6 +114,11 @@ class TraceFolder:
             InputError: If it is not clear which of several is meant.
         """
         names = _names(fixture)
+        if len(names) == 1 and names[0] not in self.folders:
+            one = self._named.get(names[0], ())
+            if len(one) == 1:
+                self.claimed.add(one[0])
+                return [Candidate(f"{self.path}/{one[0]}", None)]
         files = [file for name in names for file in self._named.get(name, ())]
         folders = [name for name in names if name in self.folders]
         trials = [item for name in folders for item in self._trials(name)]

@@ -109,7 +109,7 @@ def command(
         raise SystemExit(_bless(folder, traces, around, chosen, yes=yes))
     if accepting:
         folder = _accept(folder, traces)
-    suite = run_suite(folder, traces, around, chosen)
+    suite = run_suite(folder, traces, around, chosen, details=verbose)
     for write in reports:
         write(suite)
     # Whoever reads our output may have seen enough of it; the verdict stands.

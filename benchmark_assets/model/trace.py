@@ -27,7 +27,7 @@ CallStatus = Literal["ok", "error"]
 FileOperation = Literal["read", "create", "update", "write", "delete", "move"]
 
 
-class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Token counts in disjoint buckets: their sum is what was processed.
 
     `input` excludes cache reads and writes; `output` excludes reasoning. None is unknown.
@@ -50,7 +50,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (self.input, self.output, self.cache_read, self.cache_write, self.reasoning)
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One request to run a tool, with what came back.
 
     Attributes:
@@ -72,7 +72,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     span_id: str | None = None
 
 
-class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One call of a model, as the trace records it. `cost_usd` is in US dollars."""
 
     model: str | None = None
@@ -87,7 +87,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     before_call: int | None = None
 
 
-class SkillLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SkillLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One attempt to load a skill. `call` is the index of the tool call that made it."""
 
     name: str
@@ -95,7 +95,7 @@ class SkillLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call: int | None = None
 
 
-class Replacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Replacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One edit inside a file: `old` became `new`, once or everywhere."""
 
     old: str
@@ -103,7 +103,7 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     everywhere: bool = False
 
 
-class FileEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FileEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One file read or changed by a tool call.
 
     `write` means created or updated, where the trace cannot tell which. `call` is the index of
@@ -122,7 +122,7 @@ class FileEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call: int | None = None
 
 
-class ErrorSpan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ErrorSpan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A span other than a tool call that failed of itself, such as a generation or a retriever.
 
     A span that only passes on what failed inside it is none: one failure is listed once, where
@@ -137,7 +137,7 @@ class ErrorSpan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     span_id: str | None = None
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A text the agent addressed to the user.
 
     `before_call` is the index of the tool call that came next (the number of calls made so
@@ -151,7 +151,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: datetime | None = None
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The bytes a snapshot came from.
 
     Attributes:
@@ -167,7 +167,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     format: str
 
 
-class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TraceSnapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One trace: one attempt of one model (or group of models) at one task.
 
     Attributes:

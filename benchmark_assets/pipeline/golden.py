@@ -30,16 +30,29 @@ from benchmark_assets.adapters.harness_files import load_harnesses
 from benchmark_assets.adapters.yaml_files import shown_path
 from benchmark_assets.leaderboard.estimators import pass_hat_k
 from benchmark_assets.model.golden import Fixture
-from benchmark_assets.model.golden_suite import CaseResult, SuiteResult, Trials
+from benchmark_assets.model.golden_suite import (
+    NOTHING_WRONG,
+    CaseResult,
+    Explained,
+    Explanation,
+    SuiteResult,
+    Trials,
+    because,
+)
 from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.pipeline.rules import Rules, load_plugins
 from benchmark_assets.scoring.golden_diff import path_difference
 from benchmark_assets.scoring.golden_path import GoldenResult, Grader
+from benchmark_assets.scoring.legal_paths import path_hash
 
 MOST_K = 50
 """Largest k that pass^k is given for."""
+
+_AT_ONCE = 64
+"""Fixtures whose traces are read before they are graded: taking turns with the system's calls makes
+grading half as slow again, and all at once would take memory."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +156,7 @@ def _flaw(name: str, problems: Sequence[Problem], *, missing: bool = False) -> C
         id=name,
         result="MISSING" if missing else "FAIL",
         subject="suite",
-        failures=tuple(map(str, problems)),
+        explained=because(*map(str, problems)),
         fixture_file=name,
     )
 
@@ -187,6 +200,8 @@ def run_suite(
     traces: Path,
     surroundings: Surroundings | None = None,
     only: Iterable[str] = (),
+    *,
+    details: bool = False,
 ) -> SuiteResult:
     """Grade a folder of candidate traces. Never raises for what is in the folders.
 
@@ -196,8 +211,9 @@ def run_suite(
         surroundings: Default: those without a project.
         only: Ids of the fixtures to grade; none: all. What is wrong with the folder itself is
             reported whatever is chosen: a vanished fixture may be the one that was meant.
+        details: Whether to keep what was looked at in traces that passed, too.
     """
-    return Suite(folder, surroundings or plain_surroundings(), only).run(traces)
+    return Suite(folder, surroundings or plain_surroundings(), only).run(traces, details=details)
 
 
 class Suite:
@@ -214,18 +230,27 @@ class Suite:
             key: _Case(file, around) for key, file in folder.fixtures.items() if key in chosen
         }
 
-    def run(self, traces: Path) -> SuiteResult:
-        """Grade a folder of candidate traces. Never raises for what is in it."""
+    def run(self, traces: Path, *, details: bool = False) -> SuiteResult:
+        """Grade a folder of candidate traces. Never raises for what is in it.
+
+        Args:
+            traces: The folder.
+            details: Whether to keep what was looked at in traces that passed, too.
+        """
         cases = list(self._fixed)
         unused: list[str] = []
         try:
             found = TraceFolder(traces)
-            for key in self._ids:
-                case = self._cases.get(key)
-                if case is None:
-                    _claim(found, key)
-                else:
-                    cases += case.grade(found)
+            for start in range(0, len(self._ids), _AT_ONCE):
+                read = []
+                for key in self._ids[start : start + _AT_ONCE]:
+                    case = self._cases.get(key)
+                    if case is None:
+                        _claim(found, key)
+                    else:
+                        read.append((case, case.read(found)))
+                for case, trials in read:
+                    cases += case.grade(trials, traces, details=details)
             unused = found.unclaimed()
         except InputError as error:
             cases.append(_flaw(shown_path(traces), error.problems))
@@ -246,9 +271,9 @@ def _vanished(folder: FixtureFolder) -> list[CaseResult]:
             id=key,
             result="MISSING",
             subject="suite",
-            failures=(
+            explained=because(
                 f"the fixture vanished: {lock} lists it and no file has this id; restore it, or "
-                "run with --accept if it was removed on purpose",
+                "run with --accept if it was removed on purpose"
             ),
             fixture_file=lock,
         )
@@ -316,72 +341,90 @@ class _Case:
         self._grader = grader_of(file.fixture, around)
         self._golden = read_golden(file, self._grader, around.config)
 
-    def grade(self, traces: TraceFolder) -> Iterator[CaseResult]:
-        """Grade all trials, then the golden trace, which is a case only if it fails."""
+    def read(self, traces: TraceFolder) -> list[_Read] | InputError:
+        """Read all trials."""
         try:
-            candidates = traces.candidates(self._id)
+            return [(c, _read(c, self._config)) for c in traces.candidates(self._id)]
         except InputError as error:
-            yield self._failed(map(str, error.problems))
+            return error
+
+    def grade(
+        self, trials: list[_Read] | InputError, traces: Path, *, details: bool
+    ) -> list[CaseResult]:
+        """Grade all trials, then the golden trace, which is a case only if it fails."""
+        cases: list[CaseResult] = []
+        if isinstance(trials, InputError):
+            cases.append(self._failed(map(str, trials.problems)))
         else:
-            if not candidates:
-                expected = f"expected {shown_path(traces.path)}/{self._id}.json"
-                yield self._failed([f"there is no trace: {expected}"], missing=True)
-            for candidate in candidates:
-                yield from self._grade_file(candidate)
-            lost = _gaps(candidates)
+            if not trials:
+                expected = f"expected {shown_path(traces)}/{self._id}.json"
+                cases.append(self._failed([f"there is no trace: {expected}"], missing=True))
+            for candidate, found in trials:
+                if not isinstance(found, InputError) and len(found) == 1:
+                    cases.append(self._grade(found[0], candidate, details=details))
+                else:
+                    cases += self._grade_several(found, candidate, details=details)
+            lost = _gaps(candidate for candidate, _ in trials)
             if lost:
                 listed = ", ".join(map(str, lost))
                 text = f"trial {listed} vanished: those after it are there"
-                yield self._failed([text], trial=lost[0], missing=True)
+                cases.append(self._failed([text], trial=lost[0], missing=True))
         if self._golden is not None and self._golden.failures:
-            because = "; ".join(self._golden.failures)
-            yield CaseResult(
-                id=self._id,
-                result="FAIL",
-                subject="golden",
-                failures=(f"the golden trace no longer passes its own fixture: {because}",),
-                fixture_file=self._name,
-                trace_file=self._golden.name,
-            )
+            cases.append(self._golden_failed(self._golden))
+        return cases
 
-    def _grade_file(self, candidate: Candidate) -> Iterator[CaseResult]:
-        try:
-            snapshots = read_candidate(candidate.path, self._config)
-        except InputError as error:
-            texts = map(str, error.problems)
-            yield self._failed(texts, trial=candidate.trial, trace_file=candidate.path)
-            return
-        if candidate.trial is not None and len(snapshots) > 1:
-            text = f"holds {len(snapshots)} traces; save one trial a file"
-            yield self._failed([text], trial=candidate.trial, trace_file=candidate.path)
-            return
-        for trial, snapshot in _numbered(snapshots, candidate.trial):
-            yield self._grade(snapshot, trial, candidate.path)
-
-    def _grade(self, trace: TraceSnapshot, trial: int | None, path: str) -> CaseResult:
-        graded = self._grader.grade(trace)
-        failures = (*of_another(self._file.fixture, trace), *graded.failures)
-        if not failures:
-            return CaseResult(
-                id=self._id,
-                trial=trial,
-                result="PASS",
-                path_hash=graded.path_hash,
-                checks=graded.checks,
-                fixture_file=self._name,
-                trace_file=path,
-            )
+    def _golden_failed(self, golden: Golden) -> CaseResult:
+        found = "; ".join(golden.failures)
         return CaseResult(
             id=self._id,
-            trial=trial,
             result="FAIL",
-            failures=failures,
-            path_hash=graded.path_hash,
-            checks=graded.checks,
-            similarity=_similarity(graded),
-            against_golden=self._against_golden(trace),
+            subject="golden",
+            explained=because(f"the golden trace no longer passes its own fixture: {found}"),
             fixture_file=self._name,
-            trace_file=path,
+            trace_file=golden.name,
+        )
+
+    def _grade_several(
+        self, found: list[TraceSnapshot] | InputError, candidate: Candidate, *, details: bool
+    ) -> list[CaseResult]:
+        trial, path = candidate.trial, candidate.path
+        if isinstance(found, InputError):
+            return [self._failed(map(str, found.problems), trial=trial, trace_file=path)]
+        if trial is not None:
+            text = f"holds {len(found)} traces; save one trial a file"
+            return [self._failed([text], trial=trial, trace_file=path)]
+        return [
+            self._grade(snapshot, Candidate(path, number), details=details)
+            for number, snapshot in _numbered(found)
+        ]
+
+    def _grade(self, trace: TraceSnapshot, candidate: Candidate, *, details: bool) -> CaseResult:
+        passed = None if details else self._grader.passes(trace)
+        if passed and next(of_another(self._file.fixture, trace), None) is not None:
+            passed = False
+        # Where only that a question was asked is known, a pass has something to say for itself.
+        silent = passed and not trace.asked_clarification
+        explained = NOTHING_WRONG if silent else Explained(lambda: self._explain(trace))
+        if passed is None:
+            passed = not explained().failures
+        return CaseResult(
+            id=self._id,
+            trial=candidate.trial,
+            result="PASS" if passed else "FAIL",
+            path_hash=path_hash([call.name for call in trace.tool_calls]),
+            explained=explained,
+            fixture_file=self._name,
+            trace_file=candidate.path,
+        )
+
+    def _explain(self, trace: TraceSnapshot) -> Explanation:
+        graded = self._grader.grade(trace)
+        failures = (*of_another(self._file.fixture, trace), *graded.failures)
+        return Explanation(
+            failures=failures,
+            checks=graded.checks,
+            similarity=_similarity(graded) if failures else None,
+            against_golden=self._against_golden(trace) if failures else None,
         )
 
     def _against_golden(self, trace: TraceSnapshot) -> str | None:
@@ -401,10 +444,21 @@ class _Case:
             id=self._id,
             trial=trial,
             result="MISSING" if missing else "FAIL",
-            failures=tuple(failures),
+            explained=because(*failures),
             fixture_file=self._name,
             trace_file=trace_file,
         )
+
+
+_Read = tuple[Candidate, "list[TraceSnapshot] | InputError"]
+"""A trial's file, and the traces in it."""
+
+
+def _read(candidate: Candidate, config: ProjectConfig) -> list[TraceSnapshot] | InputError:
+    try:
+        return read_candidate(candidate.path, config)
+    except InputError as error:
+        return error
 
 
 def grader_of(fixture: Fixture, around: Surroundings) -> Grader:
@@ -422,20 +476,15 @@ def of_another(fixture: Fixture, trace: TraceSnapshot) -> Iterator[str]:
         yield "the trace was recorded for another user turn; replay it"
 
 
-def _numbered(
-    snapshots: Sequence[TraceSnapshot], trial: int | None
-) -> Iterator[tuple[int | None, TraceSnapshot]]:
-    """The trials of one file: by its name, by what the traces say, else by their order."""
-    if len(snapshots) == 1:
-        yield trial, snapshots[0]
-        return
+def _numbered(snapshots: Sequence[TraceSnapshot]) -> Iterator[tuple[int | None, TraceSnapshot]]:
+    """The trials of one file: by what the traces say, else by their order."""
     said = [snapshot.trial for snapshot in snapshots]
     known = None not in said and len(set(said)) == len(said)
     for number, snapshot in enumerate(snapshots, 1):
         yield snapshot.trial if known else number, snapshot
 
 
-def _gaps(candidates: Sequence[Candidate]) -> list[int]:
+def _gaps(candidates: Iterable[Candidate]) -> list[int]:
     """Numbers of trials that are missing before others that are there; the first few."""
     numbers = {c.trial for c in candidates if c.trial is not None}
     if not numbers:

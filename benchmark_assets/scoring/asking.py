@@ -89,6 +89,31 @@ def _known_writes(evidence: Evidence, harness: str | None) -> Writes:
     return writes
 
 
+def asked_first(trajectory: Trajectory, harness: str | None) -> Callable[[Evidence], bool]:
+    """Give whether `question_check` passes, without its words."""
+    writes_by_name = any_glob(trajectory.writes) if trajectory.writes else _writes_by_name
+    writes_of = writing(trajectory, harness)
+
+    def asked(evidence: Evidence) -> bool:
+        trace = evidence.trace
+        # Each is the number of calls before a question.
+        asked = [message.before_call for message in trace.messages if message.question]
+        if asked and min(asked) == 0:
+            return True
+        if trace.files or evidence.profile(harness) is not None:
+            return question_check(evidence, harness, writes_of(evidence)).outcome == "passed"
+        for first, name in enumerate(evidence.names):
+            if writes_by_name(name):
+                return min(asked) <= first if asked else bool(trace.asked_clarification)
+        return True
+
+    return asked
+
+
+def _writes_by_name(tool: str) -> bool:
+    return not reads_by_name(tool)
+
+
 def question_check(evidence: Evidence, harness: str | None, writes: Writes) -> Check:
     """Whether a question to the user came before the first write, in order.
 

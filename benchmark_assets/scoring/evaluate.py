@@ -20,13 +20,14 @@ from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.model.verdict import Check, CheckOutcome, PluginResult, Verdict, Where
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.plugins import PLUGINS
-from benchmark_assets.scoring.plugins.base import Plugin
+from benchmark_assets.scoring.plugins.base import Plugin, Quick
 
 ENGINE_VERSION = "4"
 """Raised whenever the same trace and contract could be judged differently. It is part of every
 stored key, so raising it re-evaluates everything, and a test notices when it should be."""
 
 HEALTH = "trace_health"
+_DEMAND_NOTHING = frozenset({HEALTH, "resource_usage"})
 
 _OUTCOMES = frozenset(get_args(CheckOutcome))
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -45,6 +46,7 @@ class ContractJudge:
             if name not in {plugin.name for plugin in plugins}
         ]
         self._judges = []
+        quick: list[Quick | None] = []
         for plugin in plugins:
             try:
                 judge = plugin.prepare(contract)
@@ -53,6 +55,31 @@ class ContractJudge:
                 continue
             if judge is not None:
                 self._judges.append((plugin.name, judge))
+                quick.append(plugin.quick(contract))
+        known = [settle for settle in quick if settle is not None]
+        demanding = any(name not in _DEMAND_NOTHING for name, _ in self._judges)
+        whole = demanding and not self._errors and len(known) == len(quick)
+        self._quick = known if whole else None
+
+    def resolves(self, evidence: Evidence) -> bool | None:
+        """Whether `evaluate` would say *resolved*; None if only evaluating can tell.
+
+        It looks at what most contracts demand in most traces, and at no more than decides.
+        """
+        if evidence.trace.problem is not None:
+            return False
+        if self._quick is None:
+            return None
+        doubt = False
+        try:
+            for settle in self._quick:
+                answer = settle(evidence)
+                if answer is False:
+                    return False
+                doubt = doubt or answer is None
+        except Exception:  # noqa: BLE001 - `evaluate` names the plugin and what it raised
+            return None
+        return None if doubt else True
 
     def evaluate(self, evidence: Evidence) -> Verdict:
         """Judge one trace. Never raises for what is in the trace."""

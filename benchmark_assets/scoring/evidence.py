@@ -14,6 +14,7 @@ from typing import Any
 from benchmark_assets.model.harness import HarnessProfile
 from benchmark_assets.model.trace import ToolCall, TraceSnapshot
 from benchmark_assets.scoring.activity import Activity, choose_profile, interpret_by
+from benchmark_assets.scoring.calls import succeeded
 from benchmark_assets.scoring.content import occurs
 
 
@@ -23,11 +24,15 @@ class Evidence:
     Attributes:
         trace: The snapshot.
         profiles: The harness profiles there are, in order of preference.
+        names: Names of the tools called, in order.
+        all_succeeded: Whether no call failed.
     """
 
     def __init__(self, trace: TraceSnapshot, profiles: Sequence[HarnessProfile] = ()) -> None:
         self.trace = trace
         self.profiles = tuple(profiles)
+        self.names = tuple([call.name for call in trace.tool_calls])
+        self.all_succeeded = all(map(succeeded, trace.tool_calls))
         self._chosen: dict[str | None, HarnessProfile | None] = {}
         self._activities: dict[str | None, Activity] = {}
 

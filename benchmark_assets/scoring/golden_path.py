@@ -57,6 +57,10 @@ class Grader:
         self._judge = ContractJudge(fixture.contract, plugins)
         self._profiles = profiles
 
+    def passes(self, trace: TraceSnapshot) -> bool | None:
+        """Whether a trace passes, in no words; None if only `grade` can tell."""
+        return self._judge.resolves(Evidence(trace, self._profiles))
+
     def grade(self, trace: TraceSnapshot) -> GoldenResult:
         """Grade one trace. Never raises for what is in it."""
         verdict = self._judge.evaluate(Evidence(trace, self._profiles))

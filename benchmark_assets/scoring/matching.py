@@ -105,8 +105,11 @@ def is_matcher(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and not value.keys().isdisjoint(MATCHERS)
-        and value.keys() <= {*MATCHERS, "tol"}
+        and value.keys() <= _MATCHER_KEYS
     )
+
+
+_MATCHER_KEYS = frozenset({*MATCHERS, "tol"})
 
 
 def mismatch(expected: Any, actual: Any, path: str) -> str | None:

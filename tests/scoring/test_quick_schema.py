@@ -1,4 +1,4 @@
-"""What is quickly said to fit a schema fits it: as the validator, which is the truth, says."""
+"""What is quickly said of a value and a schema is what the validator says, which is the truth."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(st.booleans() | st.just({}), keyw
 
 @settings(max_examples=1500)
 @given(SCHEMAS, VALUES)
-def test_what_is_said_to_fit_fits(schema: Any, value: Any) -> None:
+def test_what_is_known_is_said_as_the_validator_says_it(schema: Any, value: Any) -> None:
     fits = quick_schema(schema)
-    if fits is not None and fits(value):
-        assert Draft202012Validator(schema).is_valid(value)
+    if fits is not None:
+        assert fits(value) == Draft202012Validator(schema).is_valid(value)
 
 
 PAYLOAD = {
@@ -75,6 +75,7 @@ PAYLOAD = {
         "status": {"enum": ["ok", "needs_human"]},
         "refund_id": {"type": ["string", "null"], "pattern": "^r", "minLength": 2},
         "count": {"type": "integer", "minimum": 0, "maximum": 9},
+        "amount": {"type": "number"},
         "lines": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 2},
         "kind": {"const": "refund"},
     },
@@ -83,7 +84,12 @@ GOOD: dict[str, Any] = {"status": "ok", "refund_id": "r1", "count": 9, "lines": 
 
 
 @pytest.mark.parametrize(
-    "value", [GOOD, {**GOOD, "refund_id": None, "kind": "refund"}, {**GOOD, "lines": ["x", "y"]}]
+    "value",
+    [
+        GOOD,
+        {**GOOD, "refund_id": None, "kind": "refund"},
+        {**GOOD, "lines": ["x", "y"], "amount": 0.5},
+    ],
 )
 def test_it_does_save_work(value: Any) -> None:
     fits = quick_schema(PAYLOAD)
@@ -121,7 +127,6 @@ def test_what_does_not_fit_is_never_said_to(value: Any) -> None:
 @pytest.mark.parametrize(
     "schema",
     [
-        {"type": "number"},
         {"enum": [1]},
         {"const": True},
         {"$ref": "#/$defs/a"},

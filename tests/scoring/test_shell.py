@@ -347,7 +347,8 @@ def test_a_real_shell_changes_no_file_that_is_not_read_off_the_line(
         if path is not None
     }
     assert reading.opaque or changed <= named
-    if done.returncode == 0 and not reading.opaque:
+    # Commands of a pipeline run at once: which of two comes last at a file is anyone's guess.
+    if done.returncode == 0 and not reading.opaque and "|" not in line.replace("||", ""):
         for path, event in {os.path.normpath(e.path): e for e in reading.events}.items():
             if event.sure and event.operation in ("delete", "move"):
                 assert path not in after or path in _targets(reading)

@@ -162,34 +162,38 @@ def _error_row(file: TraceFile, record: str | None, problem: str) -> TraceSnapsh
 
 
 def _snapshot(recording: _Recording, made_id: str, origin: Origin) -> TraceSnapshot:
+    known: dict[str, Any] = {}
     calls = tuple(map(_call, recording.tools))
-    questions, problem = _questions(recording.questions, len(calls))
-    asked = recording.asked_clarification
-    error = text_or_none(recording.error)
-    user = recording.input
-    fixture = id_or_none(recording.fixture)
-    started, ended = parse_time(recording.started_at), parse_time(recording.ended_at)
+    if recording.questions is not None:
+        questions, problem = _questions(recording.questions, len(calls))
+        known |= {"messages": questions, "problem": problem}
+    if isinstance(recording.asked_clarification, bool) and not known.get("messages"):
+        known["asked_clarification"] = recording.asked_clarification
+    if recording.fixture is not None:
+        known["name"] = known["task"] = id_or_none(recording.fixture)
+    if isinstance(recording.input, dict):
+        known["prompt"] = text_or_none(recording.input.get("user"))
+    if recording.error is not None and (error := text_or_none(recording.error)) is not None:
+        known |= {"ended": "error", "ended_normally": False, "error": error}
+    if recording.started_at is not None or recording.ended_at is not None:
+        started, ended = parse_time(recording.started_at), parse_time(recording.ended_at)
+        known |= {"started_at": started, "ended_at": ended}
+        known["duration_ms"] = _duration(started, ended)
+    if recording.trial is not None:
+        known["trial"] = whole_number(recording.trial, 2**31 - 1)
+    if recording.workflow is not None:
+        known["workflow"] = text_or_none(recording.workflow)
+    if recording.model is not None:
+        known["model"] = text_or_none(recording.model)
+    if recording.tokens is not None:
+        known["tokens"] = _tokens(recording.tokens)
     return TraceSnapshot(
-        trace_id=id_or_none(recording.id) or made_id,
+        trace_id=made_id if recording.id is None else id_or_none(recording.id) or made_id,
         origin=origin,
-        name=fixture,
-        workflow=text_or_none(recording.workflow),
-        model=text_or_none(recording.model),
-        task=fixture,
-        trial=whole_number(recording.trial, 2**31 - 1),
-        started_at=started,
-        ended_at=ended,
-        duration_ms=_duration(started, ended),
-        prompt=text_or_none(user.get("user")) if isinstance(user, dict) else None,
         final_answer=_answer(recording.final),
-        ended=None if error is None else "error",
-        ended_normally=None if error is None else False,
-        error=error,
-        tokens=_tokens(recording.tokens),
         tool_calls=calls,
-        messages=questions,
-        asked_clarification=asked if isinstance(asked, bool) and not questions else None,
-        problem=problem,
+        # Only what is known: of twenty values that are none, each would cost its time.
+        **known,
     )
 
 
@@ -202,12 +206,14 @@ def _duration(started: datetime | None, ended: datetime | None) -> int | None:
 
 def _call(tool: _Tool) -> ToolCall:
     error = tool.error
+    if error is None:
+        return ToolCall(name=tool.name, arguments=tool.arguments, result=tool.result)
     return ToolCall(
         name=tool.name,
         arguments=tool.arguments,
         result=tool.result,
-        status="error" if error is not None else None,
-        error=None if error is None else error if isinstance(error, str) else json.dumps(error),
+        status="error",
+        error=error if isinstance(error, str) else json.dumps(error),
     )
 
 
@@ -217,18 +223,19 @@ def _questions(value: Any, calls: int) -> tuple[tuple[Message, ...], str | None]
     One whose place is lost must neither pass nor fail a run: there is no verdict on it then.
     """
     found: list[Message] = []
-    if value is not None and not isinstance(value, list):
+    if not isinstance(value, list):
         return (), "questions are no list"
-    for index, item in enumerate(value or ()):
-        place = f"questions[{index}]"
+    for index, item in enumerate(value):
         if not isinstance(item, dict):
-            return (), f"{place} is no object with `text` and `before_tool`"
+            return (), f"questions[{index}] is no object with `text` and `before_tool`"
         before = whole_number(item.get("before_tool"), calls)
         if before is None:
-            given = json.dumps(item.get("before_tool"))
-            return (), f"{place}.before_tool is {given}, expected 0 to {calls}, the calls before it"
+            given = f"questions[{index}].before_tool is {json.dumps(item.get('before_tool'))}"
+            return (), f"{given}, expected 0 to {calls}, the calls before it"
         found.append(Message(text=str(item.get("text") or ""), before_call=before, question=True))
-    return tuple(sorted(found, key=lambda message: message.before_call)), None
+    if len(found) > 1:
+        found.sort(key=lambda message: message.before_call)
+    return tuple(found), None
 
 
 def _answer(final: Any) -> str | None:

@@ -20,6 +20,7 @@ from benchmark_assets.scoring.paths import PathMap
 __all__ = [
     "Judge",
     "Plugin",
+    "Quick",
     "at",
     "at_index",
     "declared_paths",
@@ -33,6 +34,18 @@ __all__ = [
 
 Judge = Callable[[Evidence], Iterable[Check]]
 
+Quick = Callable[[Evidence], bool | None]
+"""Whether a plugin's checks all pass, in no words: for those who ask for the verdict alone.
+
+True: none of its checks fails or is in error, and, if it demands anything, one passes. False: one
+fails or is in error. None: a doubt, which the checks themselves settle.
+"""
+
+
+def no_quick(contract: Contract) -> Quick | None:
+    """Of a plugin that settles everything by its checks."""
+    return None
+
 
 @dataclass(frozen=True)
 class Plugin:
@@ -43,11 +56,13 @@ class Plugin:
         description: What it checks, in one line, for people who choose plugins.
         prepare: Compiles what a contract demands, once, into a judge for any number of
             traces; None if the contract has nothing for this plugin, which then is skipped.
+        quick: Compiles the same demands into their verdict alone; None where that saves nothing.
     """
 
     name: str
     description: str
     prepare: Callable[[Contract], Judge | None]
+    quick: Callable[[Contract], Quick | None] = no_quick
 
 
 def name_calls(evidence: Evidence, indices: Iterable[int]) -> str:

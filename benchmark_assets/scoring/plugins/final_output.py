@@ -19,7 +19,7 @@ from benchmark_assets.model.contract import Contract
 from benchmark_assets.model.verdict import Check
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.matching import contains_text, plain_text, show
-from benchmark_assets.scoring.plugins.base import Judge, Plugin
+from benchmark_assets.scoring.plugins.base import Judge, Plugin, Quick
 from benchmark_assets.scoring.quick_schema import quick_schema
 
 
@@ -74,6 +74,24 @@ def _prepare(contract: Contract) -> Judge | None:
             yield _schema_check(schema, trace.final_answer)
 
     return judge
+
+
+def _quick(contract: Contract) -> Quick | None:
+    final = contract.final
+    if final is None or final.schema_ is None or final.contains or final.not_contains:
+        return None
+    fits = quick_schema(final.schema_)
+    if fits is None:
+        return None
+
+    def settle(evidence: Evidence) -> bool:
+        answer = evidence.trace.final_answer
+        try:
+            return answer is not None and fits(msgspec.json.decode(answer))
+        except (msgspec.DecodeError, RecursionError):
+            return False
+
+    return settle
 
 
 class _Schema:
@@ -134,4 +152,5 @@ PLUGIN = Plugin(
     "final_output",
     "what was said in the end: texts that must and must not be there, a schema",
     _prepare,
+    _quick,
 )

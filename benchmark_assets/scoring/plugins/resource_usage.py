@@ -66,4 +66,5 @@ PLUGIN = Plugin(
     "resource_usage",
     "duration, tokens and cost of the run and of each model call; never fails",
     _prepare,
+    lambda contract: lambda evidence: True,
 )

@@ -18,6 +18,7 @@ from benchmark_assets.scoring.matching import any_glob
 from benchmark_assets.scoring.plugins.base import (
     Judge,
     Plugin,
+    Quick,
     at,
     name_call,
     name_calls,
@@ -67,6 +68,14 @@ def _prepare(contract: Contract) -> Judge | None:
     return judge
 
 
+def _quick(contract: Contract) -> Quick | None:
+    policy = contract.tools
+    if policy is None or not policy.forbidden or policy.required:
+        return None
+    unwanted = any_glob(policy.forbidden)
+    return lambda evidence: not any(map(unwanted, evidence.names))
+
+
 def _required(name: str, used: list[tuple[int, ToolCall]], success: bool) -> Check:
     expected = "called successfully" if success else "called"
     good = [(i, call) for i, call in used if not success or succeeded(call)]
@@ -114,4 +123,5 @@ PLUGIN = Plugin(
     "tool_calls",
     "required tools were called and succeeded, forbidden ones never were",
     _prepare,
+    _quick,
 )

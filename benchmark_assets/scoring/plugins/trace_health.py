@@ -29,6 +29,7 @@ from benchmark_assets.scoring.matching import Match, any_glob, glob_escape, show
 from benchmark_assets.scoring.plugins.base import (
     Judge,
     Plugin,
+    Quick,
     at,
     at_index,
     name_call,
@@ -73,6 +74,25 @@ def _prepare(contract: Contract) -> Judge | None:
             yield _built(contract, evidence, service)
 
     return judge
+
+
+def _quick(contract: Contract) -> Quick | None:
+    endings = contract.ends_with
+    allowed = None if endings is None else any_glob(endings)
+    fail_on_recovered = contract.trace_health.recovered_errors == "fail"
+    if contract.output:
+        return None
+
+    def settle(evidence: Evidence) -> bool:
+        trace = evidence.trace
+        if allowed is None:
+            if trace.ended_normally is False or trace.error is not None:
+                return False
+        elif trace.ended is None or not allowed(trace.ended):
+            return False
+        return not fail_on_recovered or (evidence.all_succeeded and not trace.error_spans)
+
+    return settle
 
 
 def _declared_ending(trace: TraceSnapshot, allowed: Match, expected: str) -> Check:
@@ -222,4 +242,5 @@ PLUGIN = Plugin(
     "trace_health",
     "the run ended as it should, is in no error state, and nothing in it failed",
     _prepare,
+    _quick,
 )

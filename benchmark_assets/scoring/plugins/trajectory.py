@@ -13,17 +13,17 @@ writes are restricted: no more successful writes). What is not listed is extra.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from benchmark_assets.model.contract import CallRule, Contract, LegalPath, Order, Trajectory
 from benchmark_assets.model.trace import ToolCall
 from benchmark_assets.model.verdict import Check
-from benchmark_assets.scoring.asking import Writes, question_check, writing
+from benchmark_assets.scoring.asking import Writes, asked_first, question_check, writing
 from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.legal_paths import divergence, follow, show_path
-from benchmark_assets.scoring.matching import Match, any_glob, args_mismatches, show
-from benchmark_assets.scoring.plugins.base import Judge, Plugin, at, name_call, succeeded
+from benchmark_assets.scoring.matching import Match, any_glob, args_mismatches, mismatch, show
+from benchmark_assets.scoring.plugins.base import Judge, Plugin, Quick, at, name_call, succeeded
 
 
 def _prepare(contract: Contract) -> Judge | None:
@@ -75,6 +75,105 @@ def _prepare(contract: Contract) -> Judge | None:
             yield question_check(evidence, contract.harness, writes_of(evidence))
 
     return judge
+
+
+def _quick(contract: Contract) -> Quick | None:
+    trajectory = contract.trajectory
+    if trajectory is None or trajectory.extra != "allow" or trajectory.max_extra_calls is not None:
+        return None
+    if not (
+        trajectory.allowed_paths
+        or trajectory.calls
+        or trajectory.before
+        or trajectory.ask_before_write
+    ):
+        return None
+    on_path = _quick_path(_legal_paths(trajectory))
+    rules = [_quick_rule(rule) for rule in trajectory.calls]
+    rules += [_quick_hashes(tool, hashes) for tool, hashes in trajectory.value_hashes.items()]
+    pairs = [(any_glob([first]), any_glob([second])) for first, second in trajectory.before]
+    asked = asked_first(trajectory, contract.harness) if trajectory.ask_before_write else None
+
+    def settle(evidence: Evidence) -> bool | None:
+        calls = evidence.trace.tool_calls
+        legal = on_path(evidence)
+        if legal is False:
+            return False
+        for kept in rules:
+            if not kept(calls):
+                return False
+        for first, second in pairs:
+            if _before_check(("", ""), first, second, calls).outcome == "failed":
+                return False
+        return False if asked is not None and not asked(evidence) else legal
+
+    return settle
+
+
+def _quick_path(paths: Sequence[_Legal]) -> Quick:
+    """Whether calls fit a legal path; None where nothing was measured."""
+    plain = {
+        tuple(step.tool for step in legal.path.path)
+        for legal in paths
+        if legal.order == "exact"
+        and all(
+            step.any_arguments and not step.optional and not step.repeat for step in legal.path.path
+        )
+    }
+    others = paths if len(plain) < len(paths) else ()
+
+    def fits(evidence: Evidence) -> bool | None:
+        if not paths:
+            return True
+        if evidence.names in plain and evidence.all_succeeded:
+            return True
+        calls = evidence.trace.tool_calls
+        if any(follow(legal.path.path, calls, legal.order) is not None for legal in others):
+            return None if not calls else True
+        return False
+
+    return fits
+
+
+def _quick_rule(rule: CallRule) -> Callable[[Sequence[ToolCall]], bool]:
+    """Whether calls are as often as a rule says, and as it says, if it says so of each."""
+    named = any_glob([rule.tool])
+    args, mode = rule.args, rule.args_mode
+    keys = args.keys() if mode == "keys" else None
+    least, most, each = rule.min, rule.max, rule.occurrences == "each"
+
+    def right(arguments: Any) -> bool:
+        if keys is not None and isinstance(arguments, dict):
+            return keys <= arguments.keys()
+        return not args_mismatches(args, mode, arguments)
+
+    def kept(calls: Sequence[ToolCall]) -> bool:
+        good = 0
+        for call in calls:
+            if named(call.name):
+                if right(call.arguments):
+                    good += succeeded(call)
+                elif each:
+                    return False
+        return good >= least and (most is None or good <= most)
+
+    return kept
+
+
+def _quick_hashes(tool: str, hashes: Mapping[str, str]) -> Callable[[Sequence[ToolCall]], bool]:
+    """Whether every call of a tool has the values with these hashes."""
+    expected = [(key, {"sha256": prefix}) for key, prefix in hashes.items()]
+
+    def kept(calls: Sequence[ToolCall]) -> bool:
+        for call in calls:
+            if call.name == tool:
+                arguments = call.arguments if isinstance(call.arguments, dict) else {}
+                for key, wanted in expected:
+                    if key not in arguments or mismatch(wanted, arguments[key], key) is not None:
+                        return False
+        return True
+
+    return kept
 
 
 def _any_call(index: int) -> bool:
@@ -367,4 +466,5 @@ PLUGIN = Plugin(
     "trajectory",
     "the calls took a path that is allowed, and nothing else was done",
     _prepare,
+    _quick,
 )
