@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -46,8 +47,13 @@ def _nearly(value: dict[str, Any]) -> str | None:
     if len(value) != 1:
         return None
     (key,) = value
+    return None if key in MATCHERS else _near(key)
+
+
+@lru_cache(maxsize=4096)
+def _near(key: str) -> str | None:
     near = difflib.get_close_matches(key, MATCHERS, n=1, cutoff=0.8)
-    return near[0] if near and key not in MATCHERS else None
+    return near[0] if near else None
 
 
 def matcher_problems(value: Any, path: str) -> list[str]:

@@ -227,18 +227,19 @@ def _rule_names(rules: Sequence[CallRule]) -> list[str]:
 
 
 class _Legal(NamedTuple):
-    """A legal path, how it fits, and how it is shown."""
+    """A legal path, and how it fits."""
 
     path: LegalPath
     order: Order
-    text: str
+
+    @property
+    def text(self) -> str:
+        """The path as it is shown."""
+        return show_path(self.path.path)
 
 
 def _legal_paths(trajectory: Trajectory) -> list[_Legal]:
-    return [
-        _Legal(path, path.order or trajectory.order, show_path(path.path))
-        for path in trajectory.allowed_paths
-    ]
+    return [_Legal(path, path.order or trajectory.order) for path in trajectory.allowed_paths]
 
 
 def _path_checks(
