@@ -142,8 +142,12 @@ def arguments_fit(expect: Json, calls: list[Json]) -> bool:
 
 
 def rules(expect: Json) -> list[Json]:
-    """The calls that must occur. Keys name them only where no path does."""
-    keys = {} if paths(expect) else expect.get("required_arg_keys", {})
+    """The calls that must occur. Keys name those that no path does: uncalled, a tool lacks them."""
+    keys = expect.get("required_arg_keys", {})
+    if paths(expect):
+        steps = [step for path, _ in paths(expect) for step in path]
+        on_paths = {step["tool"] if isinstance(step, dict) else step for step in steps}
+        keys = {tool: names for tool, names in keys.items() if names and tool not in on_paths}
     named = [{"tool": tool, "args": names, "args_mode": "keys"} for tool, names in keys.items()]
     return [*expect.get("calls", []), *named]
 

@@ -74,6 +74,18 @@ def test_a_candidate_that_drifted_fails_with_every_failure(folders: Folders) -> 
     assert case.path_hash == "7528f683a11927c8"
 
 
+@pytest.mark.parametrize(
+    ("setting", "result"), [(None, "FAIL"), ("fail", "FAIL"), ("allow", "PASS")]
+)
+def test_a_call_that_is_tried_again_passes_where_the_fixture_allows_it(
+    folders: Folders, setting: str | None, result: str
+) -> None:
+    health = {} if setting is None else {"trace_health": {"recovered_errors": setting}}
+    folders.fixture("refund", order="in_order", **health)
+    folders.trace("refund", tools=[{**GET, "error": "503"}, GET, REFUND])
+    assert only_case(grade(folders)).result == result
+
+
 def test_a_missing_trace_is_missing(folders: Folders) -> None:
     folders.fixture("a")
     folders.fixture("b")
