@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from benchmark_assets.model.golden_suite import CaseResult, SuiteResult
 from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.pipeline.golden import accept, grade_folder, read_fixtures, run_suite
+from benchmark_assets.recorder import TraceRecorder
 from tests.pipeline.golden_folders import (
     CHARGE,
     GET,
@@ -80,10 +82,61 @@ def test_a_candidate_that_drifted_fails_with_every_failure(folders: Folders) -> 
 def test_a_call_that_is_tried_again_passes_where_the_fixture_allows_it(
     folders: Folders, setting: str | None, result: str
 ) -> None:
-    health = {} if setting is None else {"trace_health": {"recovered_errors": setting}}
-    folders.fixture("refund", order="in_order", **health)
+    # `null` is as if it were not there.
+    health = None if setting is None else {"recovered_errors": setting}
+    folders.fixture("refund", order="in_order", trace_health=health)
     folders.trace("refund", tools=[{**GET, "error": "503"}, GET, REFUND])
     assert only_case(grade(folders)).result == result
+
+
+def stable_hash(value: Any, *, ascii_only: bool) -> str:
+    """As the fixture format publishes it, but for the characters that are escaped."""
+    blob = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only)
+    return hashlib.sha256(blob.encode()).hexdigest()[:16]
+
+
+COMPARED = [
+    "Zoë",
+    "订单🤖",
+    48.5,
+    5.0,
+    -0.0,
+    1e22,
+    0.1 + 0.2,
+    10**40,
+    {"ö": [1, {"z": "é", "a": 2.5}], "a": None},
+    ["\u2028", "\\u00eb", '"'],
+]
+
+
+@pytest.mark.parametrize("ascii_only", [True, False], ids=["ascii", "utf-8"])
+@pytest.mark.parametrize("value", COMPARED, ids=repr)
+def test_a_value_is_known_by_its_hash_in_either_form(
+    folders: Folders, value: Any, ascii_only: bool
+) -> None:
+    hashes = {"get_order": {"order_id": stable_hash(value, ascii_only=ascii_only)}}
+    folders.fixture("a", value_hashes=hashes)
+    folders.trace("a", tools=[{"name": "get_order", "arguments": {"order_id": value}}, REFUND])
+    assert only_case(grade(folders)).failures == ()
+    folders.trace("a", tools=[{"name": "get_order", "arguments": {"order_id": [value]}}, REFUND])
+    assert only_case(grade(folders)).result == "FAIL"
+
+
+@pytest.mark.parametrize("value", [v for v in COMPARED if v != 10**40], ids=repr)
+def test_a_value_that_the_recorder_hid_is_known_by_its_published_hash(
+    folders: Folders, value: Any
+) -> None:
+    """Of numbers beyond 64 bits it keeps the text, hidden or not."""
+    hashes = {"get_order": {"order_id": stable_hash(value, ascii_only=True)}}
+    folders.fixture("a", value_hashes=hashes, must_ask_before_write=False)
+    recorder = TraceRecorder(
+        comparable={"refund_payment": ["*"]}, comparable_final=["*"], texts="keep"
+    )
+    recorder.on_tool("get_order", {"order_id": value})
+    recorder.on_tool("refund_payment", {"order_id": "1842", "method": "card"})
+    recorder.on_final({"status": "ok", "refund_id": "r1"})
+    write(folders.traces / "a.json", recorder.dump())
+    assert only_case(grade(folders)).failures == ()
 
 
 def test_a_missing_trace_is_missing(folders: Folders) -> None:
