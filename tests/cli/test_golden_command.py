@@ -15,7 +15,7 @@ import pytest
 
 from benchmark_assets.cli.main import ALIASES
 from tests.bench import Result, bench, bench_process
-from tests.pipeline.golden_folders import GET, PATH_HASH, Folders, recording, write
+from tests.pipeline.golden_folders import ASKED, GET, PATH_HASH, Folders, recording, write
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def folders(tmp_path: Path) -> Folders:
     made = Folders(tmp_path)
     made.fixture("refund")
-    made.trace("refund")
+    made.trace("refund", questions=ASKED)
     return made
 
 
@@ -37,6 +37,17 @@ def test_the_folders_have_defaults(folders: Folders) -> None:
     assert result.code == 0
     assert result.out == f"PASS refund {PATH_HASH}\n\nPASS: 1 case, 1 passed\n"
     assert "no lock file" in result.err
+
+
+def test_a_trace_that_does_not_say_when_it_asked_is_marked(folders: Folders) -> None:
+    folders.trace("refund")
+    junit = folders.root / "golden.xml"
+    result = golden(folders, "--junit", junit)
+    assert result.code == 0
+    assert result.out.startswith(f"PASS refund {PATH_HASH} (order unknown)\n")
+    assert "order unknown: the trace says that a question was asked" in junit.read_text()
+    (case,) = json.loads(golden(folders, "--json").out)
+    assert case["marks"] == ["order unknown"]
 
 
 def test_a_failure_exits_1(folders: Folders) -> None:

@@ -8,6 +8,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from benchmark_assets.model.golden_suite import CaseResult, SuiteResult, Trials
@@ -86,6 +87,44 @@ def test_the_console_says_a_line_a_case_and_what_is_wrong_below() -> None:
     )
 
 
+UNSURE = Check(
+    name="question before the first write",
+    outcome="passed",
+    observed="a question was asked; order unknown",
+)
+QUOTED = Check(
+    name="question before the first write",
+    outcome="failed",
+    observed="a question after call 2: 'Ship; order unknown'",
+)
+
+
+@pytest.mark.parametrize("case", [PASS, FAIL], ids=["PASS", "FAIL"])
+def test_that_the_order_is_unknown_is_said_everywhere(case: CaseResult) -> None:
+    marked = replace(case, checks=(*case.checks, UNSURE))
+    suite = SuiteResult(cases=(marked, MISSING))
+    assert printed(suite).startswith(
+        f"{case.result} refund trial {case.trial} {case.path_hash} (order unknown)\n"
+    )
+    listed = json.loads(suite_json(suite))
+    assert [item.get("marks") for item in listed] == [["order unknown"], None]
+    first, second = check_junit(suite_junit(suite)).iter("testcase")
+    assert (first.findtext("system-out") or "").startswith("order unknown: ")
+    assert second.find("system-out") is None
+    assert f"| {case.result} (order unknown) | refund |" in suite_markdown(suite)
+
+
+def test_other_cases_are_not_marked() -> None:
+    for case in (PASS, FAIL, MISSING, replace(FAIL, checks=(QUOTED,))):
+        suite = SuiteResult(cases=(case,))
+        assert set(json.loads(suite_json(suite))[0]) == {
+            *("id", "trial", "result", "failures", "path_hash")
+        }
+        for text in (printed(suite).splitlines()[0], suite_markdown(suite)):
+            assert "(order unknown)" not in text
+        assert b"system-out" not in suite_junit(suite)
+
+
 def test_verbose_lists_every_check() -> None:
     assert "  passed   path  a → b\n" in printed(SUITE, full=True)
     assert "  failed   path\n" in printed(SUITE, full=True)
@@ -150,7 +189,7 @@ _ALLOWED = {
 _CHILDREN = {
     "testsuites": ["testsuite"],
     "testsuite": ["testcase", "system-out", "system-err"],
-    "testcase": ["failure"],
+    "testcase": ["failure", "system-out"],
 }
 
 
@@ -165,7 +204,7 @@ def check_junit(data: bytes) -> ET.Element:
     for element in (root, *root.iter("testsuite")):
         cases = list(element.iter("testcase"))
         assert int(element.attrib["tests"]) == len(cases)
-        assert int(element.attrib["failures"]) == sum(len(case) > 0 for case in cases)
+        assert int(element.attrib["failures"]) == len(list(element.iter("failure")))
         assert element.attrib["errors"] == element.attrib["skipped"] == "0"
     assert all(case.get("name") and case.get("classname") for case in root.iter("testcase"))
     return root
