@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmark_assets.adapters.fixture_files import read_fixture_file
+from benchmark_assets.adapters.fixture_files import golden_path_of, read_fixture_file
 from benchmark_assets.adapters.golden_files import (
     LOCK_NAME,
     Candidate,
+    Lock,
     TraceFolder,
     existing_golden,
     find_fixtures,
@@ -86,13 +87,13 @@ class FixtureFolder:
         fixtures: Those that can be read, by id.
         flaws: What is wrong with the folder: files that cannot be read, ids given twice, no
             fixture at all, a lock file that is none. Each fails the suite.
-        lock: Ids that must be there, with the hash of what each says; None without a lock file.
+        lock: What must be there; None without a lock file.
     """
 
     path: Path
     fixtures: dict[str, FixtureFile]
     flaws: tuple[CaseResult, ...]
-    lock: dict[str, str] | None
+    lock: Lock | None
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -102,7 +103,18 @@ class FixtureFolder:
     @property
     def vanished(self) -> list[str]:
         """Ids that must be there and are not."""
-        return sorted(set(self.lock or ()) - self.fixtures.keys())
+        return [] if self.lock is None else sorted(self.lock.fixtures.keys() - self.fixtures.keys())
+
+    @property
+    def golden(self) -> list[str]:
+        """Ids of the fixtures that have a golden trace."""
+        return sorted(key for key, file in self.fixtures.items() if file.golden is not None)
+
+    @property
+    def vanished_golden(self) -> list[str]:
+        """Ids of the fixtures that are there and whose golden trace should be and is not."""
+        known = () if self.lock is None else self.lock.golden
+        return sorted((set(known) & self.fixtures.keys()) - set(self.golden))
 
 
 def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
@@ -159,12 +171,15 @@ def accept(folder: FixtureFolder) -> list[str]:
     if unusable:
         reasons = [Problem(text) for flaw in unusable for text in flaw.failures]
         raise InputError([*reasons, Problem("nothing was accepted: all fixtures must be readable")])
-    now, before = folder.hashes, folder.lock or {}
-    write_lock(folder.path, now)
+    now, before = folder.hashes, {} if folder.lock is None else folder.lock.fixtures
+    golden, had = set(folder.golden), set(() if folder.lock is None else folder.lock.golden)
+    write_lock(folder.path, now, golden)
     return [
         *(f"{key}: new" for key in sorted(now.keys() - before.keys())),
         *(f"{key}: gone" for key in sorted(before.keys() - now.keys())),
         *(f"{key}: changed" for key in sorted(now) if before.get(key, now[key]) != now[key]),
+        *(f"{key}: its golden trace is new" for key in sorted(golden - had)),
+        *(f"{key}: its golden trace is gone" for key in sorted((had & now.keys()) - golden)),
     ]
 
 
@@ -241,19 +256,36 @@ class Suite:
 
 def _vanished(folder: FixtureFolder) -> list[CaseResult]:
     lock = _lock_name(folder)
-    return [
+    accepted = "run with --accept if it was removed on purpose"
+    fixtures = [
         CaseResult(
             id=key,
             result="MISSING",
             subject="suite",
             failures=(
                 f"the fixture vanished: {lock} lists it and no file has this id; restore it, or "
-                "run with --accept if it was removed on purpose",
+                f"{accepted}",
             ),
             fixture_file=lock,
         )
         for key in folder.vanished
     ]
+    golden = [
+        CaseResult(
+            id=key,
+            result="MISSING",
+            subject="golden",
+            failures=(
+                f"the golden trace vanished: {lock} lists it, and {path} is not there; restore it, "
+                f"freeze another with --bless, or {accepted}",
+            ),
+            fixture_file=folder.fixtures[key].name,
+            trace_file=path,
+        )
+        for key in folder.vanished_golden
+        for path in [shown_path(golden_path_of(folder.fixtures[key].path, key))]
+    ]
+    return [*fixtures, *golden]
 
 
 def _notes(folder: FixtureFolder) -> Iterator[str]:
@@ -264,10 +296,16 @@ def _notes(folder: FixtureFolder) -> Iterator[str]:
             yield "there is no lock file: a fixture that vanishes goes unseen; --accept writes one"
         return
     for key, digest in sorted(folder.hashes.items()):
-        if key not in folder.lock:
+        if key not in folder.lock.fixtures:
             yield f"{key} is new and not yet in {LOCK_NAME}; --accept adds it"
-        elif folder.lock[key] != digest:
+        elif folder.lock.fixtures[key] != digest:
             yield f"{key} has changed since it was accepted; --accept takes the change over"
+    unlisted = sorted(set(folder.golden) & folder.lock.fixtures.keys() - set(folder.lock.golden))
+    if unlisted:
+        yield (
+            f"{LOCK_NAME} does not list the golden {'trace' if len(unlisted) == 1 else 'traces'} "
+            f"of {', '.join(unlisted)}: one that vanishes goes unseen; --accept adds it"
+        )
 
 
 def _claim(traces: TraceFolder, fixture: str) -> None:

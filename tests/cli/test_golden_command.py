@@ -159,6 +159,21 @@ def test_the_job_summary_is_added_to(folders: Folders) -> None:
     assert (folders.root / "other.md").read_text() == text.removeprefix("before\n")
 
 
+def test_a_golden_trace_that_vanished_exits_1_until_accepted(folders: Folders) -> None:
+    golden(folders, "--bless", "--yes")
+    assert "note refund: its golden trace is new" in golden(folders, "--accept").err
+    (folders.fixtures / "refund.golden.json").unlink()
+    junit = folders.root / "golden.xml"
+    result = golden(folders, "--junit", junit)
+    assert result.code == 1
+    assert "MISSING refund golden trace\n  - the golden trace vanished: " in result.out
+    assert 'name="refund golden trace"' in junit.read_text()
+    listed = json.loads(golden(folders, "--json").out)
+    assert sorted(case["result"] for case in listed) == ["MISSING", "PASS"]
+    assert golden(folders, "--accept").code == 0
+    assert golden(folders).code == 0
+
+
 def test_a_report_that_cannot_be_written_exits_1(folders: Folders) -> None:
     write(folders.root / "file", "")
     assert golden(folders, "--junit", "file/golden.xml").code == 1
@@ -169,7 +184,9 @@ def test_blessing_shows_and_freezes(folders: Folders) -> None:
     assert result.code == 0
     assert "path: get_order → refund_payment" in result.out
     assert "BLESSED refund: fixtures/refund.golden.json" in result.out
-    assert json.loads((folders.fixtures / "refund.golden.json").read_text()) == recording(questions=ASKED)
+    assert json.loads((folders.fixtures / "refund.golden.json").read_text()) == recording(
+        questions=ASKED
+    )
     again = golden(folders, "--bless", "--yes")
     assert again.code == 0
     assert again.out.startswith("UNCHANGED refund")

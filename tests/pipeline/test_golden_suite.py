@@ -463,7 +463,16 @@ def test_new_and_changed_fixtures_are_notes(folders: Folders) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", "[]", '{"version": 2, "fixtures": {}}', '{"version": 1, "fixtures": []}']
+    "content",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"version": 2, "fixtures": {}}',
+        '{"version": 1, "fixtures": []}',
+        '{"version": 1, "fixtures": {}, "golden": {}}',
+        '{"version": 1, "fixtures": {}, "golden": null}',
+    ],
 )
 def test_a_lock_file_that_is_none_fails_until_it_is_written_again(
     folders: Folders, content: str
@@ -533,6 +542,61 @@ def test_a_golden_trace_is_no_trial(folders: Folders) -> None:
     folders.trace("a/2")
     write(folders.fixtures / "a.golden.json", recording(tools=[]))
     assert grade(folders).trials[0].trials == 2
+
+
+def test_a_golden_trace_that_vanished_is_missing_until_that_is_accepted(folders: Folders) -> None:
+    for key in ("a", "b"):
+        folders.fixture(key, file=f"some/{key}-file")
+        folders.trace(key)
+        write(folders.fixtures / "some" / f"{key}.golden.json", recording())
+    assert accept(read_fixtures(folders.fixtures)) == [
+        *("a: new", "b: new", "a: its golden trace is new", "b: its golden trace is new")
+    ]
+    assert grade(folders).passed
+    assert grade(folders).notes == ()
+    gone = folders.fixtures / "some" / "a.golden.json"
+    gone.unlink()
+    for only in ((), ("b",)):
+        suite = grade(folders, *only)
+        assert not suite.passed
+        (missing,) = [case for case in suite.cases if case.result != "PASS"]
+        assert (missing.id, missing.result, missing.subject) == ("a", "MISSING", "golden")
+        (said,) = missing.failures
+        assert f"{gone} is not there" in said
+        assert "restore it" in said
+        assert "--accept" in said
+    assert accept(read_fixtures(folders.fixtures)) == ["a: its golden trace is gone"]
+    assert grade(folders).passed
+    assert grade(folders).notes == ()
+
+
+def test_of_a_fixture_that_vanished_the_golden_trace_is_not_missed_as_well(
+    folders: Folders,
+) -> None:
+    folders.fixture("a")
+    folders.fixture("b")
+    folders.trace("b")
+    golden = write(folders.fixtures / "a.golden.json", recording())
+    accept(read_fixtures(folders.fixtures))
+    golden.unlink()
+    (folders.fixtures / "a.json").unlink()
+    assert results(grade(folders)) == [("a", None, "MISSING"), ("b", None, "PASS")]
+    assert accept(read_fixtures(folders.fixtures)) == ["a: gone"]
+
+
+def test_a_lock_file_from_before_golden_traces_were_listed_is_read(folders: Folders) -> None:
+    folders.fixture("a")
+    folders.trace("a")
+    accept(read_fixtures(folders.fixtures))
+    lock = folders.fixtures / "fixtures.lock.json"
+    # Without golden traces the file is as it always was.
+    assert set(json.loads(lock.read_bytes())) == {"version", "fixtures"}
+    write(folders.fixtures / "a.golden.json", recording())
+    suite = grade(folders)
+    assert suite.passed
+    assert [note for note in suite.notes if "golden trace of a: " in note] == list(suite.notes)
+    assert accept(read_fixtures(folders.fixtures)) == ["a: its golden trace is new"]
+    assert json.loads(lock.read_bytes())["golden"] == ["a"]
 
 
 # Names that mean harm.
