@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from benchmark_assets.adapters.contract_files import same_id
 from benchmark_assets.adapters.fixture_files import golden_path_of, read_fixture_file
 from benchmark_assets.adapters.golden_files import (
     LOCK_NAME,
@@ -125,28 +126,32 @@ def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
     lock = None
     try:
         files = find_fixtures(folder, traces)
-        if not files:
-            cure = "write a fixture *.json, or name another folder with --fixtures"
-            raise InputError(Problem("holds no fixture", file=shown, cure=cure))
     except InputError as error:
         files = []
         flaws.append(_flaw(shown, error.problems, missing=True))
     try:
         lock = read_lock(folder)
     except InputError as error:
-        flaws.append(_flaw(shown_path(folder / LOCK_NAME), error.problems))
+        flaws.append(_flaw(_lock_name(folder), error.problems))
     for path in files:
         try:
-            document, fixture = read_fixture_file(path)
+            read = read_fixture_file(path)
+        except InputError as error:
+            flaws.append(_flaw(shown_path(path), error.problems))
+            continue
+        problems = list(read.problems)
+        for document, fixture in read.fixtures:
             golden = existing_golden(path, fixture.id)
             file = FixtureFile(fixture, path, document.name, golden)
             first = fixtures.setdefault(fixture.id, file)
-            if first.path is not path:
-                message = f"'{fixture.id}' is also the id of {first.name}"
-                cure = "give one of the two another `id`"
-                raise InputError(document.problem(("id",), message, cure))
-        except InputError as error:
-            flaws.append(_flaw(shown_path(path), error.problems))
+            if first is not file:
+                problems.append(same_id(document, fixture.id, first.name))
+        if problems:
+            flaws.append(_flaw(shown_path(path), problems))
+    if not fixtures and all(flaw.fixture_file == _lock_name(folder) for flaw in flaws):
+        cure = "write a fixture *.json, or name another folder with --fixtures"
+        problem = Problem("holds no fixture", file=shown, cure=cure)
+        flaws.insert(0, _flaw(shown, [problem], missing=True))
     return FixtureFolder(folder, fixtures, tuple(flaws), lock)
 
 
@@ -167,7 +172,7 @@ def accept(folder: FixtureFolder) -> list[str]:
         InputError: If a fixture cannot be read: its id would be lost.
         OSError: If the file cannot be written.
     """
-    unusable = [flaw for flaw in folder.flaws if flaw.fixture_file != _lock_name(folder)]
+    unusable = [flaw for flaw in folder.flaws if flaw.fixture_file != _lock_name(folder.path)]
     if unusable:
         reasons = [Problem(text) for flaw in unusable for text in flaw.failures]
         raise InputError([*reasons, Problem("nothing was accepted: all fixtures must be readable")])
@@ -183,8 +188,8 @@ def accept(folder: FixtureFolder) -> list[str]:
     ]
 
 
-def _lock_name(folder: FixtureFolder) -> str:
-    return shown_path(folder.path / LOCK_NAME)
+def _lock_name(folder: Path) -> str:
+    return shown_path(folder / LOCK_NAME)
 
 
 # Grading.
@@ -255,7 +260,7 @@ class Suite:
 
 
 def _vanished(folder: FixtureFolder) -> list[CaseResult]:
-    lock = _lock_name(folder)
+    lock = _lock_name(folder.path)
     accepted = "run with --accept if it was removed on purpose"
     fixtures = [
         CaseResult(
@@ -292,7 +297,7 @@ def _notes(folder: FixtureFolder) -> Iterator[str]:
     if not folder.fixtures:
         return
     if folder.lock is None:
-        if not any(flaw.fixture_file == _lock_name(folder) for flaw in folder.flaws):
+        if not any(flaw.fixture_file == _lock_name(folder.path) for flaw in folder.flaws):
             yield "there is no lock file: a fixture that vanishes goes unseen; --accept writes one"
         return
     for key, digest in sorted(folder.hashes.items()):

@@ -425,7 +425,7 @@ def test_what_is_missing(key: str) -> None:
         ("{}", "f.json: is no contract file: a fixture has `id`, `input` and `expect`; "),
         ('{"id": "t", "tools": [], "input": {}}', "f.json: is no contract file: "),
         ('{"trace_id": "t", "prompt": "p"}', "f.json: is no contract file: "),
-        ('{"eval_cases": []}', "f.json:1: is an eval set; make fixtures of it: "),
+        ('{"eval_cases": []}', "f.json:1: is an ADK eval set, which stands for a fixture a "),
     ],
 )
 def test_what_is_no_fixture_at_all(text: str | bytes, said: str) -> None:
