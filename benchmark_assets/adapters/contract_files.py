@@ -156,6 +156,7 @@ def load_contracts(paths: Sequence[Path], known: Known | None = None) -> Contrac
     problems: list[Problem] = []
     warnings: list[Problem] = []
     seen: set[Path] = set()
+    turns: dict[str, ContractFile] = {}
     for given in paths:
         try:
             files = _files(given, problems)
@@ -177,6 +178,7 @@ def load_contracts(paths: Sequence[Path], known: Known | None = None) -> Contrac
                 first = loaded.setdefault(file.contract.id, file)
                 if first is file:
                     warnings += _warnings(document, file.contract)
+                    warnings += _same_turn(document, file, turns)
                 else:
                     problems.append(same_id(document, file.contract.id, first.name))
     contracts = tuple(loaded[contract_id] for contract_id in sorted(loaded))
@@ -477,6 +479,28 @@ def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
             )
         )
     return by_line(warnings)
+
+
+def _same_turn(
+    document: Document, file: ContractFile, turns: dict[str, ContractFile]
+) -> Iterator[Problem]:
+    """Warn of a fixture whose user says what another's does: a trace is of whatever fits its text.
+
+    Args:
+        document: What the fixture was read from.
+        file: The fixture; of any other contract nothing is said.
+        turns: What users say in the fixtures so far, and now in this one.
+    """
+    if Path(document.name).suffix.lower() != SUFFIX:
+        return
+    first = turns.setdefault(" ".join(document.data["input"]["user"].split()), file)
+    if first is not file:
+        yield document.problem(
+            ("input", "user"),
+            f"is what the user says in '{first.contract.id}' of {first.name}, too, so both judge "
+            "the traces of either",
+            "let the two texts differ, unless that is meant",
+        )
 
 
 def _demands(contract: Contract) -> bool:

@@ -107,7 +107,7 @@ def test_fixtures_are_documented() -> None:
     below = under_headings(TEXT)["Fixtures"]
     published = {code(row[0]) for row in rows(below, "in `expect`")}
     assert published | set(WHOLE_SECTIONS) == set(PublishedExpect.model_fields)
-    [shown] = re.findall(r"^```json\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    [shown] = re.findall(r"^```json\n(.*?)^```$", below, re.DOTALL | re.MULTILINE)
     fixture = read_fixture(shown.encode(), "example.json")
     assert fixture.contract.trajectory is not None
     header = {field.alias or key for key, field in FixtureSource.model_fields.items()}
