@@ -107,7 +107,8 @@ def test_fixtures_are_documented() -> None:
     below = under_headings(TEXT)["Fixtures"]
     published = {code(row[0]) for row in rows(below, "in `expect`")}
     assert published | set(WHOLE_SECTIONS) == set(PublishedExpect.model_fields)
-    [shown] = re.findall(r"^```json\n(.*?)^```$", below, re.DOTALL | re.MULTILINE)
+    section = TEXT.partition("## Fixtures\n")[2].partition("\n## ")[0]
+    [shown] = re.findall(r"^```json\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
     fixture = read_fixture(shown.encode(), "example.json")
     assert fixture.contract.trajectory is not None
     header = {field.alias or key for key, field in FixtureSource.model_fields.items()}
