@@ -128,6 +128,7 @@ class GoldenCase(pytest.Item):
 
         item: GoldenCase = cls.from_parent(parent, name=title(case))
         item.case = case
+        item.user_properties += [("mark", mark) for mark in case.marks]
         return item
 
     def runtest(self) -> None:

@@ -150,6 +150,11 @@ def gradable(case: Case) -> Json:
     return {**case.fixture, "id": case.case_id, "expect": expect}
 
 
+def recorded(case: Case) -> Json:
+    """A case's trace, which names no other fixture than the one it is graded by."""
+    return {key: value for key, value in case.trace.items() if key != "fixture"}
+
+
 def padded(trace: Json, size: int) -> Json:
     """The trace with results of tools so long that it has about the given number of bytes."""
     calls = trace["tools"]
@@ -168,7 +173,7 @@ def write_corpus(cases: list[Case], folder: Path, size: int = 0) -> tuple[Path, 
     for case in cases:
         text = json.dumps(gradable(case), indent=2)
         (fixtures / f"{case.case_id}.json").write_text(text, encoding="utf-8")
-        text = json.dumps(padded(case.trace, size))
+        text = json.dumps(padded(recorded(case), size))
         (traces / f"{case.case_id}.json").write_text(text, encoding="utf-8")
     return fixtures, traces
 

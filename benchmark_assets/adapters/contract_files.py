@@ -96,11 +96,13 @@ class ContractFile:
         contract: The contract.
         path: Its file.
         name: The file as people should see it.
+        line: Where in the file it begins.
     """
 
     contract: Contract
     path: Path
     name: str
+    line: int | None = 1
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ def load_contracts(paths: Sequence[Path], known: Known | None = None) -> Contrac
     problems: list[Problem] = []
     warnings: list[Problem] = []
     seen: set[Path] = set()
+    turns: dict[str, ContractFile] = {}
     for given in paths:
         try:
             files = _files(given, problems)
@@ -166,23 +169,26 @@ def load_contracts(paths: Sequence[Path], known: Known | None = None) -> Contrac
                 continue
             seen.add(real)
             try:
-                document, contract = _load(path, default_id, known)
+                found = _load(path, default_id, known)
             except InputError as error:
                 problems += error.problems
                 continue
-            first = loaded.setdefault(contract.id, ContractFile(contract, path, document.name))
-            if first.path is path:
-                warnings += _warnings(document, contract)
-            else:
-                problems.append(
-                    document.problem(
-                        ("id",),
-                        f"'{contract.id}' is also the id of {first.name}",
-                        "give one of the two another `id`",
-                    )
-                )
+            problems += found.problems
+            for document, file in found.files:
+                first = loaded.setdefault(file.contract.id, file)
+                if first is file:
+                    warnings += _warnings(document, file.contract)
+                    warnings += _same_turn(document, file, turns)
+                else:
+                    problems.append(same_id(document, file.contract.id, first.name))
     contracts = tuple(loaded[contract_id] for contract_id in sorted(loaded))
     return ContractSet(contracts, tuple(problems), tuple(warnings))
+
+
+def same_id(document: Document, contract_id: str, first: str) -> Problem:
+    """That two files name one id; `first` is the other file."""
+    message = f"'{contract_id}' is also the id of {first}"
+    return document.problem(("id",), message, "give one of the two another `id`")
 
 
 def find_contract(named: str, paths: Sequence[Path], known: Known | None = None) -> ContractFile:
@@ -198,8 +204,8 @@ def find_contract(named: str, paths: Sequence[Path], known: Known | None = None)
     if file.is_file() or file.suffix.lower() in SUFFIXES:
         problems: list[Problem] = []
         ((path, stem),) = _files(file, problems)
-        document, contract = _load(path, _id_at(path, paths) or stem, known)
-        return ContractFile(contract, path, document.name)
+        found = _load(path, _id_at(path, paths) or stem, known)
+        return _only(found, shown_path(path))
     loaded = load_contracts(paths, known)
     by_id = {found.contract.id: found for found in loaded.contracts}
     if named in by_id:
@@ -321,21 +327,49 @@ def _walk(folder: Path, problems: list[Problem]) -> Iterator[Path]:
 # Loading.
 
 
-def _load(path: Path, default_id: str, known: Known | None) -> tuple[Document, Contract]:
+@dataclass(frozen=True)
+class _Loaded:
+    """The contracts of one file with what they were read from, and what is wrong with others."""
+
+    files: list[tuple[Document, ContractFile]]
+    problems: tuple[Problem, ...] = ()
+
+
+def _only(found: _Loaded, name: str) -> ContractFile:
+    """The contract of a file that a person named; a file of several does not say which is meant.
+
+    Raises:
+        InputError: If it holds none or several.
+    """
+    if found.problems:
+        raise InputError(found.problems)
+    if len(found.files) != 1:
+        ids = [file.contract.id for _, file in found.files]
+        few = f": {', '.join(ids)}" if 0 < len(ids) <= _LISTED_IDS else ""
+        cure = f"name one by its id{few}" if ids else "name another file"
+        raise InputError(Problem(f"holds {len(ids)} contracts", file=name, cure=cure))
+    return found.files[0][1]
+
+
+def _load(path: Path, default_id: str, known: Known | None) -> _Loaded:
     try:
         default_id.encode()
     except UnicodeEncodeError as error:
         name = str(path).encode("utf-8", "replace").decode()
         raise InputError(Problem("has a file name that is not UTF-8", file=name)) from error
     if path.suffix.lower() == SUFFIX:
-        document, fixture = read_fixture_file(path)
-        return document, fixture.contract
+        read = read_fixture_file(path)
+        files = [
+            (document, ContractFile(fixture.contract, path, document.name, document.line(())))
+            for document, fixture in read.fixtures
+        ]
+        return _Loaded(files, read.problems)
     document = read_yaml(path)
     contract = _contract(document, default_id)
     problems = () if known is None else tuple(_unknown_names(document, contract, known))
     if problems:
         raise InputError(problems)
-    return document, contract
+    return _Loaded([(document, ContractFile(contract, path, document.name))])
 
 
 def _unknown_names(document: Document, contract: Contract, known: Known) -> Iterator[Problem]:
@@ -445,6 +479,28 @@ def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
             )
         )
     return by_line(warnings)
+
+
+def _same_turn(
+    document: Document, file: ContractFile, turns: dict[str, ContractFile]
+) -> Iterator[Problem]:
+    """Warn of a fixture whose user says what another's does: a trace is of whatever fits its text.
+
+    Args:
+        document: What the fixture was read from.
+        file: The fixture; of any other contract nothing is said.
+        turns: What users say in the fixtures so far, and now in this one.
+    """
+    if Path(document.name).suffix.lower() != SUFFIX:
+        return
+    first = turns.setdefault(" ".join(document.data["input"]["user"].split()), file)
+    if first is not file:
+        yield document.problem(
+            ("input", "user"),
+            f"is what the user says in '{first.contract.id}' of {first.name}, too, so both judge "
+            "the traces of either",
+            "let the two texts differ, unless that is meant",
+        )
 
 
 def _demands(contract: Contract) -> bool:

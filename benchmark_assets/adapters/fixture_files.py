@@ -4,7 +4,8 @@ Belongs here: JSON with the places of its values, which files of a folder are fi
 look like those of real people. Does not belong here: what a fixture may say (`model/golden`), or
 its golden trace (a trace format).
 
-`<id>.golden.json` beside a fixture is its frozen golden trace and no fixture.
+`<id>.golden.json` beside a fixture is its frozen golden trace and no fixture. An eval set of the
+Agent Development Kit (ADK) is a file of several: each of its cases stands for a fixture.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
+from benchmark_assets.adapters.benchmarks.adk import fixture_of as fixture_of_case
+from benchmark_assets.adapters.benchmarks.adk import is_eval_set, read_cases
 from benchmark_assets.adapters.yaml_files import (
     MAX_BYTES,
     MAX_DEPTH,
@@ -38,6 +42,10 @@ from benchmark_assets.model.problem import InputError, Problem
 
 SUFFIX = ".json"
 GOLDEN_SUFFIX = ".golden.json"
+EVAL_SET_SUFFIXES = (".evalset.json", ".test.json")
+"""What ADK calls eval sets; a file of any name whose content is one is read as such."""
+
+ADK_SETTINGS = "test_config.json"
 
 _CURES = {
     "id": 'add `"id": "…"`, which also names the candidate traces',
@@ -74,8 +82,24 @@ def read_fixture(data: bytes, name: str) -> Fixture:
     return fixture_of(parse_json(data, name))
 
 
-def read_fixture_file(path: Path) -> tuple[Document, Fixture]:
-    """Read the fixture in a file.
+@dataclass(frozen=True)
+class FixturesOfFile:
+    """What a file holds.
+
+    Attributes:
+        fixtures: The good fixtures, each with what it was read from: the file, or one eval case in
+            the form of a fixture, all of whose values are placed where the case begins.
+        problems: What is wrong with the other cases of an eval set.
+    """
+
+    fixtures: tuple[tuple[Document, Fixture], ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def read_fixture_file(path: Path) -> FixturesOfFile:
+    """Read the fixture in a file, or those that the cases of an ADK eval set stand for.
+
+    ADK's own settings beside its eval sets, `test_config.json`, hold none.
 
     Raises:
         InputError: As `read_fixture`, or if the file cannot be read.
@@ -85,11 +109,59 @@ def read_fixture_file(path: Path) -> tuple[Document, Fixture]:
         if path.stat().st_size > MAX_BYTES:
             cure = "is it a trace file?"
             raise InputError(Problem("is too large for a fixture", file=name, cure=cure))
-        document = parse_json(path.read_bytes(), name)
+        value, document = _read_json(path.read_bytes(), name)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise InputError(Problem(f"cannot be read: {reason}", file=name)) from error
-    return document, fixture_of(document)
+        cure = "is it a file, and are you allowed to read it?"
+        raise InputError(Problem(f"cannot be read: {reason}", file=name, cure=cure)) from error
+    if "expect" not in document.data:
+        if path.name == ADK_SETTINGS and "criteria" in document.data:
+            return FixturesOfFile(())
+        if is_eval_set(value) or path.name.lower().endswith(EVAL_SET_SUFFIXES):
+            return _of_eval_set(value, path.name, document)
+    return FixturesOfFile(((document, fixture_of(_an_object(value, document))),))
+
+
+def _of_eval_set(value: Any, name: str, document: Document) -> FixturesOfFile:
+    line_of = _line_finder(document)
+    cases, problems = read_cases(value, name, document.name, line_of)
+    fixtures = []
+    for case in cases:
+        place = Place(line_of(case.key) or 1)
+        stand_in = Document(document.name, fixture_of_case(case), {(): place})
+        try:
+            fixtures.append((stand_in, fixture_of(stand_in)))
+        except InputError as error:
+            problems += [
+                Problem(
+                    f"makes no fixture: {problem.key}: {problem.message}",
+                    file=document.name,
+                    line=place.line,
+                    key=case.key or None,
+                    cure=problem.cure,
+                )
+                for problem in error.problems
+            ]
+    return FixturesOfFile(tuple(fixtures), by_line(problems))
+
+
+_HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
+
+
+def _line_finder(document: Document) -> Callable[[str], int | None]:
+    """Lines by keys in snake case; of a key that is not there, the line of what it is missing in."""
+    lines: dict[str, int] = {}
+
+    def line_of(key: str) -> int | None:
+        if not lines:
+            for path, place in document.places.items():
+                text = _HUMP.sub(lambda match: f"_{match[0].lower()}", key_text(path))
+                lines.setdefault(text, place.line)
+        while key and key not in lines:
+            key = key[: max(key.rfind("."), key.rfind("["), 0)]
+        return lines.get(key)
+
+    return line_of
 
 
 def fixture_of(document: Document) -> Fixture:
@@ -99,7 +171,8 @@ def fixture_of(document: Document) -> Fixture:
         InputError: With all that is wrong with it.
     """
     if isinstance(document.data.get("eval_cases"), list):
-        _fail(document, (), "is an eval set", "make fixtures of it: bench import-tasks adk FILE")
+        message = "is an ADK eval set, which stands for a fixture a case"
+        _fail(document, (), message, "read it as a file among fixtures")
     if "expect" not in document.data and ("tools" in document.data or "id" not in document.data):
         # All its keys would be unknown; it is something else, most likely a trace.
         message = "is no contract file: a fixture has `id`, `input` and `expect`"
@@ -146,13 +219,27 @@ def parse_json(data: bytes, name: str) -> Document:
         InputError: If it is not UTF-8, not JSON, or no object, names a key twice, holds what is
             no text or no finite number, or is nested more than `MAX_DEPTH` levels deep.
     """
+    value, document = _read_json(data, name)
+    return _an_object(value, document)
+
+
+def _an_object(value: Any, document: Document) -> Document:
+    if not isinstance(value, dict):
+        cure = 'write one object: {"id": …, "input": …, "expect": …}'
+        raise InputError(Problem("is no JSON object", file=document.name, line=1, cure=cure))
+    return document
+
+
+def _read_json(data: bytes, name: str) -> tuple[Any, Document]:
+    """The value of a JSON text, and its document, which is empty if it is no object."""
     text = _decoded(data, name)
     repeated: list[str] = []
     try:
         value = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, repeated))
     except json.JSONDecodeError as error:
         message = f"is not JSON: {error.msg} in column {error.colno}"
-        raise InputError(Problem(message, file=name, line=error.lineno)) from error
+        cure = "correct it there or just before"
+        raise InputError(Problem(message, file=name, line=error.lineno, cure=cure)) from error
     except RecursionError as error:
         raise InputError(_too_deep(name)) from error
     except ValueError as error:  # Python refuses to convert thousands of digits
@@ -160,14 +247,11 @@ def parse_json(data: bytes, name: str) -> Document:
         raise InputError(
             Problem("has a number of too many digits", file=name, cure=cure)
         ) from error
-    if not isinstance(value, dict):
-        cure = 'write one object: {"id": …, "input": …, "expect": …}'
-        raise InputError(Problem("is no JSON object", file=name, line=1, cure=cure))
-    document = Document(name, value, _Places(text))
-    problems = [*(_duplicates(document, text) if repeated else ()), *_no_data(document)]
+    document = Document(name, value if isinstance(value, dict) else {}, _Places(text))
+    problems = [*(_duplicates(document, text) if repeated else ()), *_no_data(value, document)]
     if problems:
         raise InputError(by_line(problems))
-    return document
+    return value, document
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -190,16 +274,17 @@ def _object(pairs: list[tuple[str, Any]], repeated: list[str]) -> dict[str, Any]
 
 
 def _too_deep(name: str) -> Problem:
-    return Problem(f"is nested more than {MAX_DEPTH} levels deep", file=name)
+    message = f"is nested more than {MAX_DEPTH} levels deep"
+    return Problem(message, file=name, cure="is it a trace file?")
 
 
-def _no_data(document: Document) -> Iterator[Problem]:
+def _no_data(value: Any, document: Document) -> Iterator[Problem]:
     """Values that Python reads and JSON does not have: NaN, infinity, halves of characters.
 
     Raises:
         InputError: If it is nested too deeply to look at.
     """
-    waiting: list[tuple[KeyPath, Any]] = [((), document.data)]
+    waiting: list[tuple[KeyPath, Any]] = [((), value)]
     while waiting:
         path, value = waiting.pop()
         if len(path) > MAX_DEPTH:
@@ -211,7 +296,8 @@ def _no_data(document: Document) -> Iterator[Problem]:
         elif isinstance(value, dict):
             odd = [key for key in value if not _is_text(key)]
             if odd:
-                yield document.problem(path, "has a key with half of a surrogate pair")
+                message = "has a key with half of a surrogate pair"
+                yield document.problem(path, message, "write the character")
             waiting += [((*path, key), item) for key, item in value.items() if key not in odd]
         elif isinstance(value, list):
             waiting += [((*path, index), item) for index, item in enumerate(value)]
@@ -273,6 +359,9 @@ def _lines(text: str) -> Iterator[tuple[KeyPath, int]]:
                 path.append(0 if piece == "[" else "")
 
 
+_TOP = Place(1)
+
+
 class _Places(Mapping[KeyPath, Place]):
     """Places of the values of a JSON text, looked up in it the first time one is asked for."""
 
@@ -284,7 +373,7 @@ class _Places(Mapping[KeyPath, Place]):
         return {path: Place(line) for path, line in _lines(self._text)}
 
     def __getitem__(self, path: KeyPath) -> Place:
-        return self._found[path]
+        return self._found[path] if path else _TOP
 
     def __iter__(self) -> Iterator[KeyPath]:
         return iter(self._found)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -240,13 +240,23 @@ def _read(path: str) -> bytes:
 # The lock file.
 
 
-class _Lock(msgspec.Struct, forbid_unknown_fields=True):
+class Lock(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What must be there.
+
+    Attributes:
+        fixtures: Fixture ids, with the hash of what each says.
+        golden: Ids of the fixtures that have a golden trace; a lock file that was written before
+            they were listed knows of none.
+        version: Of the file's format.
+    """
+
     version: int
     fixtures: dict[str, str]
+    golden: tuple[str, ...] = ()
 
 
-def read_lock(folder: Path) -> dict[str, str] | None:
-    """The fixtures that must be there: id → hash of what it says. None without a lock file.
+def read_lock(folder: Path) -> Lock | None:
+    """What must be there; None without a lock file.
 
     Raises:
         InputError: If it cannot be read.
@@ -255,7 +265,7 @@ def read_lock(folder: Path) -> dict[str, str] | None:
     name = shown_path(path)
     cure = "restore it, or remove it and run with --accept"
     try:
-        lock = msgspec.json.decode(path.read_bytes(), type=_Lock)
+        lock = msgspec.json.decode(path.read_bytes(), type=Lock)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -265,16 +275,21 @@ def read_lock(folder: Path) -> dict[str, str] | None:
     if lock.version != _LOCK_VERSION:
         message = f"is of version {lock.version}, which this version does not know"
         raise InputError(Problem(message, file=name, cure=cure))
-    return lock.fixtures
+    return lock
 
 
-def write_lock(folder: Path, fixtures: Mapping[str, str]) -> None:
+def write_lock(folder: Path, fixtures: Mapping[str, str], golden: Iterable[str] = ()) -> None:
     """Write the lock file: the same fixtures give the same bytes.
+
+    Args:
+        folder: The folder of fixtures.
+        fixtures: As `Lock.fixtures`.
+        golden: As `Lock.golden`.
 
     Raises:
         OSError: If it cannot be written.
     """
-    lock = _Lock(_LOCK_VERSION, dict(sorted(fixtures.items())))
+    lock = Lock(_LOCK_VERSION, dict(sorted(fixtures.items())), tuple(sorted(golden)))
     write_whole(folder / LOCK_NAME, msgspec.json.format(msgspec.json.encode(lock), indent=2))
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from benchmark_assets.adapters.contract_files import load_contracts
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.cli.options import config_option, json_option
 from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_SETUP, print_problems, stdout
+from benchmark_assets.pipeline.lint import lint
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.text import plural
 
@@ -28,7 +28,7 @@ def command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -> None
     Example: bench lint contracts/
     """
     workspace = Workspace(load_project(config))
-    loaded = load_contracts(paths or workspace.project.contract_paths(), workspace.rules.known)
+    loaded = lint(paths or workspace.project.contract_paths(), workspace.rules)
     if as_json:
         report = {
             "contracts": len(loaded.contracts),

@@ -356,7 +356,8 @@ class Trajectory(Section):
         calls: Calls that must occur, successfully.
         before: Pairs of tools (globs): no call of the second before one of the first succeeded.
         value_hashes: Tool → argument → first hex digits of the SHA-256 of its value as canonical
-            JSON; holds for every call of the tool. For values that must not stand in the file.
+            JSON, in ASCII or in UTF-8; holds for every call of the tool. For values that must not
+            stand in the file.
         writes: Globs of the tools that change the world. Default: what the harness profile says;
             of tools it does not know, those whose name does not begin with a word for reading.
         ask_before_write: Whether the user must be asked before the first write.

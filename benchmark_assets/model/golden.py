@@ -3,9 +3,10 @@
 Belongs here: the fixture as it is written, and the contract that it stands for. Does not belong
 here: reading the file (`adapters/fixture_files`) or grading (`scoring/golden_path`).
 
-`expect` takes the keys of a contract's sections `trajectory`, `final`, `budget` and `ends_with`,
-under their own names and with their own meaning: the fields are those of the sections. Beside
-them stand the names of the published fixture format, each short for keys of these sections.
+`expect` takes the keys of a contract's sections `trajectory`, `final` and `budget`, and the sections
+`ends_with` and `trace_health`, under their own names and with their own meaning: the fields are
+those of the sections. Beside them stand the names of the published fixture format, each short for
+keys of these sections.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmark_assets.model.contract import (
     Contract,
     Final,
     LegalPath,
+    TraceHealth,
     Trajectory,
 )
 from benchmark_assets.model.section import JsonSchema, Names, NonEmpty, Section, SomeNames
@@ -33,8 +35,11 @@ SECTIONS: tuple[tuple[str, type[Section]], ...] = (
 )
 """The contract's sections whose keys `expect` takes, by name."""
 
+WHOLE_SECTIONS = ("ends_with", "trace_health")
+"""Sections that `expect` takes under their own name, as they stand in a contract."""
+
 DEMANDS = frozenset({"trajectory", "final", "budget", "ends_with", "tools"})
-"""Sections of the contract of a fixture that demand something."""
+"""Sections of the contract of a fixture that demand something. Health is judged anyway."""
 
 WORKFLOW = "golden"
 """What fixtures belong to that name no workflow."""
@@ -69,12 +74,14 @@ class PublishedExpect(Section):
 
     Attributes:
         tool_names: The tools called, in order, and no others: one of `allowed_paths`.
-        required_arg_keys: Tool → arguments that every call of it must have: `calls`.
+        required_arg_keys: Tool → arguments that every call of it must have: `calls`. The tool must
+            be called, too, unless a legal path that others share with it is without it.
         forbidden_tools: Tools that must not be called: a contract's `tools.forbidden`.
         must_ask_before_write: `ask_before_write`.
         write_tools: `writes`.
         final_schema: `schema`.
         ends_with: How the run must end, in its source's words; globs: a contract's `ends_with`.
+        trace_health: What the health of the trace must be: a contract's `trace_health`.
     """
 
     tool_names: Annotated[tuple[NonEmpty, ...], BeforeValidator(_list)] | None = None
@@ -84,6 +91,7 @@ class PublishedExpect(Section):
     write_tools: Names = ()
     final_schema: JsonSchema | None = None
     ends_with: SomeNames | None = None
+    trace_health: TraceHealth | None = None
 
 
 def _fields() -> dict[str, Any]:
@@ -192,8 +200,9 @@ def contract_data(source: FixtureSource, expect: Mapping[str, Any]) -> dict[str,
         given = {key: value for key, value in expect.items() if key in names}
         if given:
             data[name] = given
-    if "ends_with" in expect:
-        data["ends_with"] = expect["ends_with"]
+    for name in WHOLE_SECTIONS:
+        if name in expect:
+            data[name] = expect[name]
     _add_published(data, expect)
     return data
 
@@ -220,7 +229,12 @@ def _add_published(data: dict[str, Any], expect: Mapping[str, Any]) -> None:
 
 
 def _key_rules(required: Mapping[str, Any], trajectory: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Each call of a tool must have its keys; the tool must be called unless a path is without."""
+    """Each call of a tool must have its keys, and where it is not called, it lacks them.
+
+    Only paths excuse a tool: one that is on some path need not be called where another path is
+    without it, or it is optional there. On no path it is demanded for the keys themselves; for
+    no keys it is not.
+    """
     legal = [
         LegalPath.model_validate({"path": path} if isinstance(path, list | tuple) else path)
         for path in trajectory.get("allowed_paths", ())
@@ -231,13 +245,20 @@ def _key_rules(required: Mapping[str, Any], trajectory: Mapping[str, Any]) -> li
         set() if order == "subset" else {step.tool for step in path.path if not step.optional}
         for path, order in zip(legal, orders, strict=True)
     ]
+    named = {step.tool for path in legal for step in path.path}
+
+    def demanded(tool: str, keys: Any) -> bool:
+        if legal and tool not in named:
+            return bool(keys)
+        return all(tool in tools for tools in needed)
+
     return [
         {
             "tool": _escaped(tool),
             "args": list(keys),
             "args_mode": "keys",
             "occurrences": "each",
-            "min": int(all(tool in tools for tools in needed)),
+            "min": int(demanded(tool, keys)),
         }
         for tool, keys in required.items()
     ]

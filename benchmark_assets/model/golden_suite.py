@@ -14,7 +14,10 @@ from typing import Literal
 
 import msgspec
 
-from benchmark_assets.model.verdict import Check
+from benchmark_assets.model.verdict import ORDER_UNKNOWN, Check
+
+MARKS = {ORDER_UNKNOWN: "the trace says that a question was asked, and not when"}
+"""What the marks of a case mean."""
 
 CaseOutcome = Literal["PASS", "FAIL", "MISSING"]
 CASE_OUTCOMES: tuple[CaseOutcome, ...] = ("PASS", "FAIL", "MISSING")
@@ -103,6 +106,13 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     def against_golden(self) -> str | None:
         """How the path differs from that of the golden trace; None if there is no question."""
         return self.explained().against_golden
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What the reader must know of the result whatever it is: keys of `MARKS`, mostly none."""
+        ending = f"; {ORDER_UNKNOWN}"
+        unsure = any((check.observed or "").endswith(ending) for check in self.checks)
+        return (ORDER_UNKNOWN,) if unsure else ()
 
 
 def because(*failures: str) -> Explained:

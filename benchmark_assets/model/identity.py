@@ -61,11 +61,30 @@ def unpartition_key(key: str) -> str:
 _CANONICAL = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 )
+_ESCAPED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def canonical_json(value: Any) -> bytes:
     """Serialise JSON data so that equal data give equal bytes: sorted keys, no spaces, UTF-8."""
     return _CANONICAL.encode(value).encode()
+
+
+def value_hash(value: Any) -> str:
+    r"""SHA-256 in hex of JSON data, as published with the fixture format: over JSON in ASCII.
+
+    The bytes are `canonical_json`'s with all other characters written as `\uXXXX`.
+    """
+    return hashlib.sha256(_ESCAPED.encode(value).encode()).hexdigest()
+
+
+def value_hashes(value: Any) -> tuple[str, ...]:
+    """The hashes that people may know JSON data by: `value_hash`, then over UTF-8 if it differs."""
+    escaped = _ESCAPED.encode(value)
+    published = hashlib.sha256(escaped.encode()).hexdigest()
+    if "\\u" not in escaped:
+        return (published,)
+    plain = _CANONICAL.encode(value).encode("utf-8", "surrogatepass")
+    return published, hashlib.sha256(plain).hexdigest()
 
 
 def content_hash(*parts: bytes | str) -> str:

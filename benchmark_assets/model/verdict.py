@@ -21,6 +21,9 @@ OUTCOMES: tuple[Outcome, ...] = ("resolved", "unresolved", "unchecked", "error")
 
 CheckOutcome = Literal["passed", "failed", "skipped", "error", "info"]
 
+ORDER_UNKNOWN = "order unknown"
+"""How `observed` ends of a check that passed since a question was asked, nobody knows when."""
+
 
 class Where(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A place in a trace: the source's span id, and the index of the tool call (from 0)."""

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmark_assets.adapters.fixture_files import read_fixture_file
+from benchmark_assets.adapters.contract_files import same_id
+from benchmark_assets.adapters.fixture_files import golden_path_of, read_fixture_file
 from benchmark_assets.adapters.golden_files import (
     LOCK_NAME,
     Candidate,
+    Lock,
     TraceFolder,
     existing_golden,
     find_fixtures,
@@ -99,13 +101,13 @@ class FixtureFolder:
         fixtures: Those that can be read, by id.
         flaws: What is wrong with the folder: files that cannot be read, ids given twice, no
             fixture at all, a lock file that is none. Each fails the suite.
-        lock: Ids that must be there, with the hash of what each says; None without a lock file.
+        lock: What must be there; None without a lock file.
     """
 
     path: Path
     fixtures: dict[str, FixtureFile]
     flaws: tuple[CaseResult, ...]
-    lock: dict[str, str] | None
+    lock: Lock | None
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -115,7 +117,18 @@ class FixtureFolder:
     @property
     def vanished(self) -> list[str]:
         """Ids that must be there and are not."""
-        return sorted(set(self.lock or ()) - self.fixtures.keys())
+        return [] if self.lock is None else sorted(self.lock.fixtures.keys() - self.fixtures.keys())
+
+    @property
+    def golden(self) -> list[str]:
+        """Ids of the fixtures that have a golden trace."""
+        return sorted(key for key, file in self.fixtures.items() if file.golden is not None)
+
+    @property
+    def vanished_golden(self) -> list[str]:
+        """Ids of the fixtures that are there and whose golden trace should be and is not."""
+        known = () if self.lock is None else self.lock.golden
+        return sorted((set(known) & self.fixtures.keys()) - set(self.golden))
 
 
 def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
@@ -126,28 +139,32 @@ def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
     lock = None
     try:
         files = find_fixtures(folder, traces)
-        if not files:
-            cure = "write a fixture *.json, or name another folder with --fixtures"
-            raise InputError(Problem("holds no fixture", file=shown, cure=cure))
     except InputError as error:
         files = []
         flaws.append(_flaw(shown, error.problems, missing=True))
     try:
         lock = read_lock(folder)
     except InputError as error:
-        flaws.append(_flaw(shown_path(folder / LOCK_NAME), error.problems))
+        flaws.append(_flaw(_lock_name(folder), error.problems))
     for path in files:
         try:
-            document, fixture = read_fixture_file(path)
+            read = read_fixture_file(path)
+        except InputError as error:
+            flaws.append(_flaw(shown_path(path), error.problems))
+            continue
+        problems = list(read.problems)
+        for document, fixture in read.fixtures:
             golden = existing_golden(path, fixture.id)
             file = FixtureFile(fixture, path, document.name, golden)
             first = fixtures.setdefault(fixture.id, file)
-            if first.path is not path:
-                message = f"'{fixture.id}' is also the id of {first.name}"
-                cure = "give one of the two another `id`"
-                raise InputError(document.problem(("id",), message, cure))
-        except InputError as error:
-            flaws.append(_flaw(shown_path(path), error.problems))
+            if first is not file:
+                problems.append(same_id(document, fixture.id, first.name))
+        if problems:
+            flaws.append(_flaw(shown_path(path), problems))
+    if not fixtures and all(flaw.fixture_file == _lock_name(folder) for flaw in flaws):
+        cure = "write a fixture *.json, or name another folder with --fixtures"
+        problem = Problem("holds no fixture", file=shown, cure=cure)
+        flaws.insert(0, _flaw(shown, [problem], missing=True))
     return FixtureFolder(folder, fixtures, tuple(flaws), lock)
 
 
@@ -168,21 +185,24 @@ def accept(folder: FixtureFolder) -> list[str]:
         InputError: If a fixture cannot be read: its id would be lost.
         OSError: If the file cannot be written.
     """
-    unusable = [flaw for flaw in folder.flaws if flaw.fixture_file != _lock_name(folder)]
+    unusable = [flaw for flaw in folder.flaws if flaw.fixture_file != _lock_name(folder.path)]
     if unusable:
         reasons = [Problem(text) for flaw in unusable for text in flaw.failures]
         raise InputError([*reasons, Problem("nothing was accepted: all fixtures must be readable")])
-    now, before = folder.hashes, folder.lock or {}
-    write_lock(folder.path, now)
+    now, before = folder.hashes, {} if folder.lock is None else folder.lock.fixtures
+    golden, had = set(folder.golden), set(() if folder.lock is None else folder.lock.golden)
+    write_lock(folder.path, now, golden)
     return [
         *(f"{key}: new" for key in sorted(now.keys() - before.keys())),
         *(f"{key}: gone" for key in sorted(before.keys() - now.keys())),
         *(f"{key}: changed" for key in sorted(now) if before.get(key, now[key]) != now[key]),
+        *(f"{key}: its golden trace is new" for key in sorted(golden - had)),
+        *(f"{key}: its golden trace is gone" for key in sorted((had & now.keys()) - golden)),
     ]
 
 
-def _lock_name(folder: FixtureFolder) -> str:
-    return shown_path(folder.path / LOCK_NAME)
+def _lock_name(folder: Path) -> str:
+    return shown_path(folder / LOCK_NAME)
 
 
 # Grading.
@@ -265,34 +285,57 @@ class Suite:
 
 
 def _vanished(folder: FixtureFolder) -> list[CaseResult]:
-    lock = _lock_name(folder)
-    return [
+    lock = _lock_name(folder.path)
+    accepted = "run with --accept if it was removed on purpose"
+    fixtures = [
         CaseResult(
             id=key,
             result="MISSING",
             subject="suite",
             explained=because(
                 f"the fixture vanished: {lock} lists it and no file has this id; restore it, or "
-                "run with --accept if it was removed on purpose"
+                f"{accepted}"
             ),
             fixture_file=lock,
         )
         for key in folder.vanished
     ]
+    golden = [
+        CaseResult(
+            id=key,
+            result="MISSING",
+            subject="golden",
+            explained=because(
+                f"the golden trace vanished: {lock} lists it, and {path} is not there; restore it, "
+                f"freeze another with --bless, or {accepted}"
+            ),
+            fixture_file=folder.fixtures[key].name,
+            trace_file=path,
+        )
+        for key in folder.vanished_golden
+        for path in [shown_path(golden_path_of(folder.fixtures[key].path, key))]
+    ]
+    return [*fixtures, *golden]
 
 
 def _notes(folder: FixtureFolder) -> Iterator[str]:
     if not folder.fixtures:
         return
     if folder.lock is None:
-        if not any(flaw.fixture_file == _lock_name(folder) for flaw in folder.flaws):
+        if not any(flaw.fixture_file == _lock_name(folder.path) for flaw in folder.flaws):
             yield "there is no lock file: a fixture that vanishes goes unseen; --accept writes one"
         return
     for key, digest in sorted(folder.hashes.items()):
-        if key not in folder.lock:
+        if key not in folder.lock.fixtures:
             yield f"{key} is new and not yet in {LOCK_NAME}; --accept adds it"
-        elif folder.lock[key] != digest:
+        elif folder.lock.fixtures[key] != digest:
             yield f"{key} has changed since it was accepted; --accept takes the change over"
+    unlisted = sorted(set(folder.golden) & folder.lock.fixtures.keys() - set(folder.lock.golden))
+    if unlisted:
+        yield (
+            f"{LOCK_NAME} does not list the golden {'trace' if len(unlisted) == 1 else 'traces'} "
+            f"of {', '.join(unlisted)}: one that vanishes goes unseen; --accept adds it"
+        )
 
 
 def _claim(traces: TraceFolder, fixture: str) -> None:

@@ -34,6 +34,9 @@ from typing import IO, Any
 
 import msgspec
 
+from benchmark_assets.adapters.benchmarks.adk import is_eval_set
+from benchmark_assets.adapters.benchmarks.adk import read_cases as read_cases_of_set
+from benchmark_assets.adapters.fixture_files import ADK_SETTINGS
 from benchmark_assets.adapters.golden_files import find_fixtures
 from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError, Problem
@@ -126,25 +129,33 @@ def read_cases(folder: Path, traces: Path | None = None) -> Cases:
     problems = []
     for file in files:
         try:
-            case = _read_case(file)
+            found, flaws = _read_cases(file)
         except ValueError as error:
             problems.append(Problem(str(error), file=str(file)))
             continue
-        if case.fixture in cases:
-            problem = f"the id {case.fixture} is that of {cases[case.fixture].file}, too"
-            problems.append(Problem(problem, file=str(file), cure="give it one of its own"))
-        else:
-            cases[case.fixture] = case
+        problems += flaws
+        for case in found:
+            if case.fixture in cases:
+                problem = f"the id {case.fixture} is that of {cases[case.fixture].file}, too"
+                problems.append(Problem(problem, file=str(file), cure="give it one of its own"))
+            else:
+                cases[case.fixture] = case
     return Cases(tuple(cases.values()), tuple(problems))
 
 
-def _read_case(file: Path) -> Case:
+def _read_cases(file: Path) -> tuple[list[Case], list[Problem]]:
+    """The case of a fixture, or those of an ADK eval set and what is wrong with its others."""
     try:
         fixture: Any = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
         raise ValueError(f"is not JSON: {error}") from error
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from error
+    if is_eval_set(fixture):
+        read, problems = read_cases_of_set(fixture, file.name, str(file))
+        return [Case(case.fixture_id, case.turns[0].user, str(file)) for case in read], problems
+    if file.name == ADK_SETTINGS and isinstance(fixture, dict) and "criteria" in fixture:
+        return [], []
     if not isinstance(fixture, dict):
         raise ValueError("is not a fixture: a fixture is a JSON object")
     given = fixture.get("input")
@@ -152,7 +163,7 @@ def _read_case(file: Path) -> Case:
     for key, value in (("id", fixture.get("id")), ("input.user", user)):
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f"is not a fixture: {key} is missing, empty, or no text")
-    return Case(fixture["id"], str(user), str(file))
+    return [Case(fixture["id"], str(user), str(file))], []
 
 
 def trace_path(out: Path, fixture: str, trial: int, trials: int) -> Path:

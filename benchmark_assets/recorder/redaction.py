@@ -4,20 +4,19 @@ Belongs here: the allow-list, and what stands in for a value that is not on it. 
 here: where in a trace values are (`record`).
 
 A hash is that of a fixture's `value_hashes`: the first 16 hex digits of SHA-256 over canonical
-JSON, so that a hidden argument can still be compared. It stands as `{"sha256": "…"}` where a value
+JSON in ASCII, so that a hidden argument can still be compared. It stands as `{"sha256": "…"}` where a value
 stood, and as `sha256:…` where a text did. Whoever can guess a value can check the guess by its
 hash: for values of few possibilities, such as phone numbers, take `drop`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from benchmark_assets.model.identity import canonical_json
+from benchmark_assets.model.identity import value_hash as whole_hash
 from benchmark_assets.recorder.plain import Plain, pointer
 
 Others = Literal["hash", "drop"]
@@ -27,8 +26,11 @@ HASH_DIGITS = 16
 
 
 def value_hash(value: Any) -> str:
-    """The first 16 hex digits of SHA-256 over the canonical JSON of a value that is JSON data."""
-    return hashlib.sha256(canonical_json(value)).hexdigest()[:HASH_DIGITS]
+    r"""The first 16 hex digits of SHA-256 over the canonical JSON of a value that is JSON data.
+
+    Of the two forms that graders take it is the published one: JSON in ASCII, `\u00e9` for é.
+    """
+    return whole_hash(value)[:HASH_DIGITS]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from benchmark_assets.model.golden_suite import (
     CASE_OUTCOMES,
+    MARKS,
     CaseOutcome,
     CaseResult,
     SuiteResult,
@@ -67,19 +68,20 @@ def suite_json(suite: SuiteResult) -> bytes:
     """Serialise the cases as an indented JSON list in UTF-8, ending in a newline.
 
     Each is `{"id", "trial", "result", "failures", "path_hash"}`; null is unknown or does not apply.
+    A case that has marks has `marks`, too, a list of texts.
     """
-    return indented(
-        [
-            {
-                "id": case.id,
-                "trial": case.trial,
-                "result": case.result,
-                "failures": case.failures,
-                "path_hash": case.path_hash,
-            }
-            for case in suite.cases
-        ]
-    )
+    return indented([_plain(case) for case in suite.cases])
+
+
+def _plain(case: CaseResult) -> dict[str, object]:
+    return {
+        "id": case.id,
+        "trial": case.trial,
+        "result": case.result,
+        "failures": case.failures,
+        "path_hash": case.path_hash,
+        **({"marks": case.marks} if case.marks else {}),
+    }
 
 
 # For a terminal.
@@ -117,7 +119,10 @@ def _print_case(case: CaseResult, console: Console, *, full: bool) -> None:
 
 
 def case_lines(case: CaseResult, *, full: bool = False) -> Iterator[Text]:
-    """A case as lines; the first is `PASS id hash`, `FAIL id hash` or `MISSING trace for id`."""
+    """A case as lines; the first is `PASS id hash`, `FAIL id hash` or `MISSING trace for id`.
+
+    Marks follow the hash: `PASS id hash (order unknown)`.
+    """
     head = f" {_head(case)}"
     yield Text.assemble((case.result, _STYLES[case.result]), head)
     if full:
@@ -129,7 +134,12 @@ def case_lines(case: CaseResult, *, full: bool = False) -> Iterator[Text]:
 def _head(case: CaseResult) -> str:
     if case.result == "MISSING" and case.subject == "candidate":
         return f"trace for {title(case)}"
-    return f"{title(case)} {case.path_hash}" if case.path_hash else title(case)
+    marks = f" {_marks(case)}" if case.marks else ""
+    return (f"{title(case)} {case.path_hash}" if case.path_hash else title(case)) + marks
+
+
+def _marks(case: CaseResult) -> str:
+    return f"({', '.join(case.marks)})"
 
 
 def detail_lines(case: CaseResult, *, full: bool = False) -> Iterator[str]:
@@ -196,11 +206,14 @@ def _facts(suite: SuiteResult) -> list[str]:
 def _junit_case(tests: ET.Element, case: CaseResult) -> None:
     names = {"classname": printable(case.fixture_file or "golden"), "name": title(case)}
     element = ET.SubElement(tests, "testcase", {**names, "time": "0"})
-    if case.result == "PASS":
-        return
-    first = printable(case.failures[0]) if case.failures else case.result
-    failure = ET.SubElement(element, "failure", {"type": case.result, "message": first})
-    failure.text = "\n".join(detail_lines(case, full=True))
+    if case.result != "PASS":
+        first = printable(case.failures[0]) if case.failures else case.result
+        failure = ET.SubElement(element, "failure", {"type": case.result, "message": first})
+        failure.text = "\n".join(detail_lines(case, full=True))
+    if case.marks:
+        ET.SubElement(element, "system-out").text = "\n".join(
+            f"{mark}: {MARKS[mark]}" for mark in case.marks
+        )
 
 
 # For pull requests.
@@ -232,7 +245,8 @@ def _table(suite: SuiteResult) -> str:
     for case in suite.cases:
         which = " (golden trace)" if case.subject == "golden" else ""
         trial = "" if case.trial is None else str(case.trial)
-        cells = (case.result, named(case.id) + which, trial, case.path_hash or "")
+        result = f"{case.result} {_marks(case)}" if case.marks else case.result
+        cells = (result, named(case.id) + which, trial, case.path_hash or "")
         rows.append([escape(cell) for cell in cells])
     shown, rest = rows[: SHOWN_ROWS + 2], len(rows) - SHOWN_ROWS - 2
     more = f"\n\n… and {rest} more." if rest > 0 else ""

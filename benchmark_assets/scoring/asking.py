@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from benchmark_assets.model.contract import Trajectory
-from benchmark_assets.model.verdict import Check
+from benchmark_assets.model.verdict import ORDER_UNKNOWN, Check
 from benchmark_assets.scoring.activity import effects_of
 from benchmark_assets.scoring.calls import at, name_call, succeeded
 from benchmark_assets.scoring.evidence import Evidence
@@ -134,7 +134,7 @@ def question_check(evidence: Evidence, harness: str | None, writes: Writes) -> C
     if any(before <= first for before in asked):
         return Check(name=name, outcome="passed", where=at(call, first))
     if not asked and trace.asked_clarification:
-        observed = "a question was asked; order unknown"
+        observed = f"a question was asked; {ORDER_UNKNOWN}"
         return Check(name=name, outcome="passed", observed=observed, where=at(call, first))
     late = next((m for m in trace.questions), None)
     observed = "no question"

@@ -22,7 +22,7 @@ from benchmark_assets.scoring.evidence import Evidence
 from benchmark_assets.scoring.plugins import PLUGINS
 from benchmark_assets.scoring.plugins.base import Plugin, Quick
 
-ENGINE_VERSION = "4"
+ENGINE_VERSION = "5"
 """Raised whenever the same trace and contract could be judged differently. It is part of every
 stored key, so raising it re-evaluates everything, and a test notices when it should be."""
 

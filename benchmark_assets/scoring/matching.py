@@ -7,7 +7,6 @@ where two values part. Does not belong here: which values a plugin compares.
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import json
 import re
 from collections import deque
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from benchmark_assets.model.identity import canonical_json
+from benchmark_assets.model.identity import value_hashes
 from benchmark_assets.model.matchers import MATCHERS
 
 SHOWN_CHARACTERS = 200
@@ -303,10 +302,10 @@ def _sha256(expected: Any, actual: Any, path: str) -> str | None:
         if shared >= HASH_DIGITS and held[:shared] == prefix[:shared]:
             return None
         return f"{path} was recorded as the hash {show(held)}, expected {prefix}"
-    digest = hashlib.sha256(canonical_json(actual)).hexdigest()
-    if digest.startswith(prefix):
+    digests = value_hashes(actual)
+    if any(digest.startswith(prefix) for digest in digests):
         return None
-    return f"{path} has SHA-256 {digest[: len(prefix)]}, expected {prefix}"
+    return f"{path} has SHA-256 {digests[0][: len(prefix)]}, expected {prefix}"
 
 
 def _ignore_case(expected: Any, actual: Any, path: str) -> str | None:

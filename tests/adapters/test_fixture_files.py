@@ -189,16 +189,41 @@ def test_keys_of_all_sections() -> None:
         ([["a"]], "subset", 0),
         ([{"path": ["a"], "order": "subset"}], "exact", 0),
         ([{"path": ["a"], "order": "exact"}], "subset", 1),
+        ([{"path": ["b"], "order": "in_order"}], None, 1),
+        ([["b"], ["c"]], "superset", 1),
+        ([["b"]], "subset", 1),
+        ([[]], "superset", 1),
         (None, None, 1),
     ],
 )
-def test_a_tool_with_required_keys_is_needed_unless_a_path_is_without_it(
+def test_a_tool_with_required_keys_is_needed_unless_it_is_on_a_path_that_does_without(
     paths: Any, order: str | None, needed: int
 ) -> None:
     expect = {"allowed_paths": paths, "order": order, "required_arg_keys": {"a": ["x"]}}
     contract = loaded({key: value for key, value in expect.items() if value is not None}).contract
     assert contract.trajectory is not None
     assert contract.trajectory.calls[0].min == needed
+
+
+def test_a_tool_on_no_path_is_not_needed_for_no_keys() -> None:
+    contract = loaded({"tool_names": ["b"], "required_arg_keys": {"a": [], "b": []}}).contract
+    assert contract.trajectory is not None
+    assert [rule.min for rule in contract.trajectory.calls] == [0, 1]
+
+
+@pytest.mark.parametrize("setting", ["allow", "fail"])
+def test_what_the_health_must_be_is_said_as_in_a_contract(setting: str) -> None:
+    expect = {"tool_names": ["a"], "trace_health": {"recovered_errors": setting}}
+    contract = loaded(expect).contract
+    assert contract.trace_health.recovered_errors == setting
+    plain = loaded({"tool_names": ["a"]}).contract
+    assert (contract.content_hash == plain.content_hash) is (setting == "fail")
+    assert loaded({"tool_names": ["a"], "trace_health": None}).contract == plain
+
+
+def test_health_alone_demands_nothing_of_a_run() -> None:
+    (said,) = problems(text_of(fixture_data({"trace_health": {"recovered_errors": "fail"}})))
+    assert "expect: demands nothing" in said
 
 
 def test_required_keys_are_of_one_tool_whatever_its_name_looks_like() -> None:
@@ -400,7 +425,7 @@ def test_what_is_missing(key: str) -> None:
         ("{}", "f.json: is no contract file: a fixture has `id`, `input` and `expect`; "),
         ('{"id": "t", "tools": [], "input": {}}', "f.json: is no contract file: "),
         ('{"trace_id": "t", "prompt": "p"}', "f.json: is no contract file: "),
-        ('{"eval_cases": []}', "f.json:1: is an eval set; make fixtures of it: "),
+        ('{"eval_cases": []}', "f.json:1: is an ADK eval set, which stands for a fixture a "),
     ],
 )
 def test_what_is_no_fixture_at_all(text: str | bytes, said: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from benchmark_assets.cli.main import ALIASES
 from tests.bench import Result, bench, bench_process
-from tests.pipeline.golden_folders import GET, PATH_HASH, Folders, recording, write
+from tests.pipeline.golden_folders import ASKED, GET, PATH_HASH, Folders, recording, write
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def folders(tmp_path: Path) -> Folders:
     made = Folders(tmp_path)
     made.fixture("refund")
-    made.trace("refund")
+    made.trace("refund", questions=ASKED)
     return made
 
 
@@ -37,6 +37,17 @@ def test_the_folders_have_defaults(folders: Folders) -> None:
     assert result.code == 0
     assert result.out == f"PASS refund {PATH_HASH}\n\nPASS: 1 case, 1 passed\n"
     assert "no lock file" in result.err
+
+
+def test_a_trace_that_does_not_say_when_it_asked_is_marked(folders: Folders) -> None:
+    folders.trace("refund")
+    junit = folders.root / "golden.xml"
+    result = golden(folders, "--junit", junit)
+    assert result.code == 0
+    assert result.out.startswith(f"PASS refund {PATH_HASH} (order unknown)\n")
+    assert "order unknown: the trace says that a question was asked" in junit.read_text()
+    (case,) = json.loads(golden(folders, "--json").out)
+    assert case["marks"] == ["order unknown"]
 
 
 def test_a_failure_exits_1(folders: Folders) -> None:
@@ -148,6 +159,21 @@ def test_the_job_summary_is_added_to(folders: Folders) -> None:
     assert (folders.root / "other.md").read_text() == text.removeprefix("before\n")
 
 
+def test_a_golden_trace_that_vanished_exits_1_until_accepted(folders: Folders) -> None:
+    golden(folders, "--bless", "--yes")
+    assert "note refund: its golden trace is new" in golden(folders, "--accept").err
+    (folders.fixtures / "refund.golden.json").unlink()
+    junit = folders.root / "golden.xml"
+    result = golden(folders, "--junit", junit)
+    assert result.code == 1
+    assert "MISSING refund golden trace\n  - the golden trace vanished: " in result.out
+    assert 'name="refund golden trace"' in junit.read_text()
+    listed = json.loads(golden(folders, "--json").out)
+    assert sorted(case["result"] for case in listed) == ["MISSING", "PASS"]
+    assert golden(folders, "--accept").code == 0
+    assert golden(folders).code == 0
+
+
 def test_a_report_that_cannot_be_written_exits_1(folders: Folders) -> None:
     write(folders.root / "file", "")
     assert golden(folders, "--junit", "file/golden.xml").code == 1
@@ -158,7 +184,9 @@ def test_blessing_shows_and_freezes(folders: Folders) -> None:
     assert result.code == 0
     assert "path: get_order → refund_payment" in result.out
     assert "BLESSED refund: fixtures/refund.golden.json" in result.out
-    assert json.loads((folders.fixtures / "refund.golden.json").read_text()) == recording()
+    assert json.loads((folders.fixtures / "refund.golden.json").read_text()) == recording(
+        questions=ASKED
+    )
     again = golden(folders, "--bless", "--yes")
     assert again.code == 0
     assert again.out.startswith("UNCHANGED refund")

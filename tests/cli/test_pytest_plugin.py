@@ -93,6 +93,16 @@ def test_a_golden_trace_that_fails_is_a_case(pytester: pytest.Pytester, folders:
     result.stdout.fnmatch_lines(["fixtures/refund.json::refund golden trace FAILED*"])
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_that_the_order_is_unknown_is_in_the_report(
+    pytester: pytest.Pytester, folders: Folders, known: bool
+) -> None:
+    folders.trace("refund", **({"questions": [{"text": "?", "before_tool": 1}]} if known else {}))
+    run(pytester, "--junitxml=found.xml").assert_outcomes(passed=1)
+    found = (folders.root / "found.xml").read_text(encoding="utf-8")
+    assert ('<property name="mark" value="order unknown" />' in found) is not known
+
+
 def test_stray_traces_are_warned_of(pytester: pytest.Pytester, folders: Folders) -> None:
     folders.trace("stray")
     result = run(pytester, "-W", "default")

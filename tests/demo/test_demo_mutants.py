@@ -121,7 +121,7 @@ def test_examples_are_among_them() -> None:
 def test_example_fixtures_kill_their_mutants(
     path: Path, profiles: Sequence[HarnessProfile]
 ) -> None:
-    _, fixture = read_fixture_file(path)
+    ((_, fixture),) = read_fixture_file(path).fixtures
     golden = golden_path_of(path, fixture.id)
     file = TraceFile(str(golden), golden.name, golden.read_bytes())
     (trace,) = read_traces(file, ProjectConfig())

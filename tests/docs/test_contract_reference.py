@@ -23,7 +23,12 @@ from benchmark_assets.adapters.harness_files import packaged_profiles
 from benchmark_assets.model import contract as sections
 from benchmark_assets.model import resources as registry
 from benchmark_assets.model.contract import Contract
-from benchmark_assets.model.golden import FixtureInput, FixtureSource, PublishedExpect
+from benchmark_assets.model.golden import (
+    WHOLE_SECTIONS,
+    FixtureInput,
+    FixtureSource,
+    PublishedExpect,
+)
 from benchmark_assets.model.matchers import MATCHERS
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.resources import CONVENTIONS, PAGE_PARTS
@@ -101,8 +106,9 @@ def test_fixtures_are_documented() -> None:
     """Every key that only fixtures have is in the text, and the fixture shown loads."""
     below = under_headings(TEXT)["Fixtures"]
     published = {code(row[0]) for row in rows(below, "in `expect`")}
-    assert published | {"ends_with"} == set(PublishedExpect.model_fields)
-    [shown] = re.findall(r"^```json\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    assert published | set(WHOLE_SECTIONS) == set(PublishedExpect.model_fields)
+    section = TEXT.partition("## Fixtures\n")[2].partition("\n## ")[0]
+    [shown] = re.findall(r"^```json\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
     fixture = read_fixture(shown.encode(), "example.json")
     assert fixture.contract.trajectory is not None
     header = {field.alias or key for key, field in FixtureSource.model_fields.items()}

@@ -134,7 +134,7 @@ def arguments_fit(expect: Json, calls: list[Json]) -> bool:
         for key in expect.get("required_arg_keys", {}).get(call["name"], [])
     )
     values_same = all(
-        key in (call.get("arguments") or {}) and digest(call["arguments"][key]) == wanted
+        key in (call.get("arguments") or {}) and wanted in digests(call["arguments"][key])
         for call in every
         for key, wanted in expect.get("value_hashes", {}).get(call["name"], {}).items()
     )
@@ -142,15 +142,23 @@ def arguments_fit(expect: Json, calls: list[Json]) -> bool:
 
 
 def rules(expect: Json) -> list[Json]:
-    """The calls that must occur. Keys name them only where no path does."""
-    keys = {} if paths(expect) else expect.get("required_arg_keys", {})
+    """The calls that must occur. Keys name those that no path does: uncalled, a tool lacks them."""
+    keys = expect.get("required_arg_keys", {})
+    if paths(expect):
+        steps = [step for path, _ in paths(expect) for step in path]
+        on_paths = {step["tool"] if isinstance(step, dict) else step for step in steps}
+        keys = {tool: names for tool, names in keys.items() if names and tool not in on_paths}
     named = [{"tool": tool, "args": names, "args_mode": "keys"} for tool, names in keys.items()]
     return [*expect.get("calls", []), *named]
 
 
-def digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def digests(value: Any) -> set[str]:
+    """Over JSON in ASCII, as the specification hashes, and over JSON in UTF-8."""
+    texts = [
+        json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=escaped)
+        for escaped in (True, False)
+    ]
+    return {hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts}
 
 
 def rule_kept(rule: Json, calls: list[Json]) -> bool:

@@ -364,6 +364,47 @@ CASES: list[Case] = [
         "arguments",
         ("refund_payment", "order_id", "method"),
     ),
+    Case(
+        "keys of a tool that is never called",
+        "key-set inclusion",
+        fixture(
+            "keys-besides-the-path",
+            required_arg_keys={"get_order": ["order_id"], "get_customer": ["customer_id"]},
+        ),
+        GOLDEN,
+        False,
+        "arguments",
+        ("get_customer", "customer_id"),
+    ),
+    Case(
+        "no keys of a tool that is never called",
+        "key-set inclusion",
+        fixture("no-keys-besides-the-path", required_arg_keys={"get_customer": []}),
+        GOLDEN,
+    ),
+    Case(
+        "keys of a tool that is called besides the path",
+        "key-set inclusion",
+        fixture(
+            "keys-between",
+            tool_names=None,
+            allowed_paths=[["get_order", "refund_payment"]],
+            order="in_order",
+            required_arg_keys={"get_customer": ["customer_id"]},
+        ),
+        trace(LOOK, CUSTOMER, REFUNDED),
+    ),
+    Case(
+        "keys of a tool that only one of two paths has",
+        "key-set inclusion",
+        fixture(
+            "keys-on-one-path",
+            tool_names=None,
+            allowed_paths=[["get_order", "refund_payment"], ["get_order", "ask_a_person"]],
+            required_arg_keys={"ask_a_person": ["why"]},
+        ),
+        GOLDEN,
+    ),
     Case("every call has its keys", "key-set inclusion", TWICE, trace(LOOK, PART, PART, PART)),
     Case(
         "first of several calls lacks a key",

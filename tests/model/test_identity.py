@@ -18,6 +18,8 @@ from benchmark_assets.model.identity import (
     partition_key,
     path_key,
     unpartition_key,
+    value_hash,
+    value_hashes,
 )
 
 AWKWARD = [
@@ -180,3 +182,37 @@ def test_canonical_json_does_not_know_key_order(value: dict[str, object]) -> Non
 def test_canonical_json_refuses_what_is_no_json() -> None:
     with pytest.raises(ValueError, match="Out of range"):
         canonical_json({"x": float("nan")})
+
+
+# Hashes of values.
+
+# By hand: the text that is hashed, then `printf '%s' TEXT | sha256sum`.
+HASHED = [
+    ("1842", ['"1842"']),
+    ("Zoë", ['"Zo\\u00eb"', '"Zoë"']),
+    ("🤖", ['"\\ud83e\\udd16"', '"🤖"']),
+    ({"b": [1, 2.5, None, True], "ä": {"z": "é", "a": ""}},
+     ['{"b":[1,2.5,null,true],"\\u00e4":{"a":"","z":"\\u00e9"}}',
+      '{"b":[1,2.5,null,true],"ä":{"a":"","z":"é"}}']),
+    (48.5, ["48.5"]),
+    (5.0, ["5.0"]),
+    (5, ["5"]),
+    (1e22, ["1e+22"]),
+    (10**40, ["1" + "0" * 40]),
+    ("\\u00eb", ['"\\\\u00eb"']),
+    ('a"\n', ['"a\\"\\n"']),
+    (None, ["null"]),
+    ([], ["[]"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "texts"), HASHED)
+def test_a_value_is_hashed_in_ascii_and_known_by_utf_8_too(value: object, texts: list[str]) -> None:
+    digests = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    assert value_hash(value) == digests[0]
+    # A text that only looks escaped is the same in both forms.
+    assert list(dict.fromkeys(value_hashes(value))) == digests
+
+
+def test_half_of_a_character_has_hashes_as_well() -> None:
+    assert len(set(value_hashes("\ud800"))) == 2

@@ -10,6 +10,7 @@ USER = "Refund order 1842 to the original card."
 GET = {"name": "get_order", "arguments": {"order_id": "1842"}}
 REFUND = {"name": "refund_payment", "arguments": {"order_id": "1842", "method": "card"}}
 CHARGE = {"name": "charge_card", "arguments": {"order_id": "1842"}}
+ASKED = [{"text": "To the card ending in 4242?", "before_tool": 1}]
 PATH_HASH = "c91c66e30e2715cd"
 """printf '["get_order","refund_payment"]' | sha256sum | cut -c1-16"""
 
@@ -50,7 +51,10 @@ class Folders:
 
 
 def recording(**changes: Any) -> dict[str, Any]:
-    """A trace that passes the refund's fixture, but for what is to be different."""
+    """A trace that passes the refund's fixture, but for what is to be different.
+
+    Like the published recorder's it does not say when it asked: `questions=ASKED` does.
+    """
     return {
         "tools": [GET, REFUND],
         "asked_clarification": True,

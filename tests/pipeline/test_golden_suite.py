@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from benchmark_assets.model.golden_suite import CaseResult, SuiteResult
 from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.pipeline.golden import accept, grade_folder, read_fixtures, run_suite
+from benchmark_assets.recorder import TraceRecorder
 from tests.pipeline.golden_folders import (
     CHARGE,
     GET,
@@ -72,6 +74,69 @@ def test_a_candidate_that_drifted_fails_with_every_failure(folders: Folders) -> 
     assert case.similarity == 0.5
     # sha256 of '["get_order","charge_card"]'
     assert case.path_hash == "7528f683a11927c8"
+
+
+@pytest.mark.parametrize(
+    ("setting", "result"), [(None, "FAIL"), ("fail", "FAIL"), ("allow", "PASS")]
+)
+def test_a_call_that_is_tried_again_passes_where_the_fixture_allows_it(
+    folders: Folders, setting: str | None, result: str
+) -> None:
+    # `null` is as if it were not there.
+    health = None if setting is None else {"recovered_errors": setting}
+    folders.fixture("refund", order="in_order", trace_health=health)
+    folders.trace("refund", tools=[{**GET, "error": "503"}, GET, REFUND])
+    assert only_case(grade(folders)).result == result
+
+
+def stable_hash(value: Any, *, ascii_only: bool) -> str:
+    """As the fixture format publishes it, but for the characters that are escaped."""
+    blob = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only)
+    return hashlib.sha256(blob.encode()).hexdigest()[:16]
+
+
+COMPARED = [
+    "Zoë",
+    "订单🤖",
+    48.5,
+    5.0,
+    -0.0,
+    1e22,
+    0.1 + 0.2,
+    10**40,
+    {"ö": [1, {"z": "é", "a": 2.5}], "a": None},
+    ["\u2028", "\\u00eb", '"'],
+]
+
+
+@pytest.mark.parametrize("ascii_only", [True, False], ids=["ascii", "utf-8"])
+@pytest.mark.parametrize("value", COMPARED, ids=repr)
+def test_a_value_is_known_by_its_hash_in_either_form(
+    folders: Folders, value: Any, ascii_only: bool
+) -> None:
+    hashes = {"get_order": {"order_id": stable_hash(value, ascii_only=ascii_only)}}
+    folders.fixture("a", value_hashes=hashes)
+    folders.trace("a", tools=[{"name": "get_order", "arguments": {"order_id": value}}, REFUND])
+    assert only_case(grade(folders)).failures == ()
+    folders.trace("a", tools=[{"name": "get_order", "arguments": {"order_id": [value]}}, REFUND])
+    assert only_case(grade(folders)).result == "FAIL"
+
+
+@pytest.mark.parametrize("value", [v for v in COMPARED if v != 10**40], ids=repr)
+def test_a_value_that_the_recorder_hid_is_known_by_its_published_hash(
+    folders: Folders, value: Any
+) -> None:
+    """Of numbers beyond 64 bits it keeps the text, hidden or not."""
+    hashes = {"get_order": {"order_id": stable_hash(value, ascii_only=True)}}
+    folders.fixture("a", value_hashes=hashes, must_ask_before_write=False)
+    recorder = TraceRecorder(
+        comparable={"refund_payment": ["*"]}, comparable_final=["*"], texts="keep"
+    )
+    recorder.on_tool("get_order", {"order_id": value})
+    recorder.on_tool("refund_payment", {"order_id": "1842", "method": "card"})
+    recorder.on_final({"status": "ok", "refund_id": "r1"})
+    write(folders.traces / "a.json", recorder.dump())
+    assert only_case(grade(folders)).failures == ()
 
 
 def test_a_missing_trace_is_missing(folders: Folders) -> None:
@@ -398,7 +463,16 @@ def test_new_and_changed_fixtures_are_notes(folders: Folders) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", "[]", '{"version": 2, "fixtures": {}}', '{"version": 1, "fixtures": []}']
+    "content",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"version": 2, "fixtures": {}}',
+        '{"version": 1, "fixtures": []}',
+        '{"version": 1, "fixtures": {}, "golden": {}}',
+        '{"version": 1, "fixtures": {}, "golden": null}',
+    ],
 )
 def test_a_lock_file_that_is_none_fails_until_it_is_written_again(
     folders: Folders, content: str
@@ -468,6 +542,61 @@ def test_a_golden_trace_is_no_trial(folders: Folders) -> None:
     folders.trace("a/2")
     write(folders.fixtures / "a.golden.json", recording(tools=[]))
     assert grade(folders).trials[0].trials == 2
+
+
+def test_a_golden_trace_that_vanished_is_missing_until_that_is_accepted(folders: Folders) -> None:
+    for key in ("a", "b"):
+        folders.fixture(key, file=f"some/{key}-file")
+        folders.trace(key)
+        write(folders.fixtures / "some" / f"{key}.golden.json", recording())
+    assert accept(read_fixtures(folders.fixtures)) == [
+        *("a: new", "b: new", "a: its golden trace is new", "b: its golden trace is new")
+    ]
+    assert grade(folders).passed
+    assert grade(folders).notes == ()
+    gone = folders.fixtures / "some" / "a.golden.json"
+    gone.unlink()
+    for only in ((), ("b",)):
+        suite = grade(folders, *only)
+        assert not suite.passed
+        (missing,) = [case for case in suite.cases if case.result != "PASS"]
+        assert (missing.id, missing.result, missing.subject) == ("a", "MISSING", "golden")
+        (said,) = missing.failures
+        assert f"{gone} is not there" in said
+        assert "restore it" in said
+        assert "--accept" in said
+    assert accept(read_fixtures(folders.fixtures)) == ["a: its golden trace is gone"]
+    assert grade(folders).passed
+    assert grade(folders).notes == ()
+
+
+def test_of_a_fixture_that_vanished_the_golden_trace_is_not_missed_as_well(
+    folders: Folders,
+) -> None:
+    folders.fixture("a")
+    folders.fixture("b")
+    folders.trace("b")
+    golden = write(folders.fixtures / "a.golden.json", recording())
+    accept(read_fixtures(folders.fixtures))
+    golden.unlink()
+    (folders.fixtures / "a.json").unlink()
+    assert results(grade(folders)) == [("a", None, "MISSING"), ("b", None, "PASS")]
+    assert accept(read_fixtures(folders.fixtures)) == ["a: gone"]
+
+
+def test_a_lock_file_from_before_golden_traces_were_listed_is_read(folders: Folders) -> None:
+    folders.fixture("a")
+    folders.trace("a")
+    accept(read_fixtures(folders.fixtures))
+    lock = folders.fixtures / "fixtures.lock.json"
+    # Without golden traces the file is as it always was.
+    assert set(json.loads(lock.read_bytes())) == {"version", "fixtures"}
+    write(folders.fixtures / "a.golden.json", recording())
+    suite = grade(folders)
+    assert suite.passed
+    assert [note for note in suite.notes if "golden trace of a: " in note] == list(suite.notes)
+    assert accept(read_fixtures(folders.fixtures)) == ["a: its golden trace is new"]
+    assert json.loads(lock.read_bytes())["golden"] == ["a"]
 
 
 # Names that mean harm.

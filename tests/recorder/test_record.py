@@ -345,8 +345,8 @@ def test_tasks_stand_in_the_order_of_their_starts() -> None:
 
 
 def sha(value: Any) -> str:
-    """By the definition, with nothing of the product."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """As the specification defines `stable_hash`, with nothing of the product."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -6,11 +6,19 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
-from benchmark_assets.model.golden_suite import CaseResult, SuiteResult, Trials
+from benchmark_assets.model.golden_suite import (
+    CaseResult,
+    Explained,
+    Explanation,
+    SuiteResult,
+    Trials,
+)
 from benchmark_assets.model.verdict import Check
 from benchmark_assets.report.golden import (
     SHOWN_FAILURES,
@@ -23,7 +31,29 @@ from benchmark_assets.report.golden import (
 
 HOSTILE = 'x"<b>&]]>|`\x1b[31m\u202e\n\x00\ud800*_[a](http://evil.example)'
 
-PASS = CaseResult(
+
+def case_of(
+    *,
+    failures: tuple[str, ...] = (),
+    checks: tuple[Check, ...] = (),
+    similarity: float | None = None,
+    against_golden: str | None = None,
+    **known: Any,
+) -> CaseResult:
+    """A case whose explanation is given as it is."""
+    found = Explanation(
+        failures=failures, checks=checks, similarity=similarity, against_golden=against_golden
+    )
+    return CaseResult(explained=Explained(lambda: found), **known)
+
+
+def with_checks(case: CaseResult, *checks: Check) -> CaseResult:
+    """The case with other checks."""
+    found = replace(case.explained(), checks=checks)
+    return replace(case, explained=Explained(lambda: found))
+
+
+PASS = case_of(
     id="refund",
     result="PASS",
     trial=1,
@@ -31,7 +61,7 @@ PASS = CaseResult(
     checks=(Check(name="path", outcome="passed", observed="a → b"),),
     fixture_file="fixtures/refund.json",
 )
-FAIL = CaseResult(
+FAIL = case_of(
     id="refund",
     result="FAIL",
     trial=2,
@@ -50,7 +80,7 @@ FAIL = CaseResult(
     against_golden="a ✓, c +, b ✗ missing",
     fixture_file="fixtures/refund.json",
 )
-MISSING = CaseResult(id="gone", result="MISSING", failures=("there is no trace",))
+MISSING = case_of(id="gone", result="MISSING", failures=("there is no trace",))
 SUITE = SuiteResult(
     cases=(PASS, FAIL, MISSING),
     trials=(
@@ -86,19 +116,57 @@ def test_the_console_says_a_line_a_case_and_what_is_wrong_below() -> None:
     )
 
 
+UNSURE = Check(
+    name="question before the first write",
+    outcome="passed",
+    observed="a question was asked; order unknown",
+)
+QUOTED = Check(
+    name="question before the first write",
+    outcome="failed",
+    observed="a question after call 2: 'Ship; order unknown'",
+)
+
+
+@pytest.mark.parametrize("case", [PASS, FAIL], ids=["PASS", "FAIL"])
+def test_that_the_order_is_unknown_is_said_everywhere(case: CaseResult) -> None:
+    marked = with_checks(case, *case.checks, UNSURE)
+    suite = SuiteResult(cases=(marked, MISSING))
+    assert printed(suite).startswith(
+        f"{case.result} refund trial {case.trial} {case.path_hash} (order unknown)\n"
+    )
+    listed = json.loads(suite_json(suite))
+    assert [item.get("marks") for item in listed] == [["order unknown"], None]
+    first, second = check_junit(suite_junit(suite)).iter("testcase")
+    assert (first.findtext("system-out") or "").startswith("order unknown: ")
+    assert second.find("system-out") is None
+    assert f"| {case.result} (order unknown) | refund |" in suite_markdown(suite)
+
+
+def test_other_cases_are_not_marked() -> None:
+    for case in (PASS, FAIL, MISSING, with_checks(FAIL, QUOTED)):
+        suite = SuiteResult(cases=(case,))
+        assert set(json.loads(suite_json(suite))[0]) == {
+            *("id", "trial", "result", "failures", "path_hash")
+        }
+        for text in (printed(suite).splitlines()[0], suite_markdown(suite)):
+            assert "(order unknown)" not in text
+        assert b"system-out" not in suite_junit(suite)
+
+
 def test_verbose_lists_every_check() -> None:
     assert "  passed   path  a → b\n" in printed(SUITE, full=True)
     assert "  failed   path\n" in printed(SUITE, full=True)
 
 
 def test_long_values_are_cut_unless_everything_is_asked_for() -> None:
-    suite = SuiteResult(cases=(CaseResult(id="a", result="FAIL", failures=("x" * 5000,)),))
+    suite = SuiteResult(cases=(case_of(id="a", result="FAIL", failures=("x" * 5000,)),))
     assert len(printed(suite)) < 1000
     assert "x" * 5000 in printed(suite, full=True)
 
 
 def test_failures_that_are_no_checks_are_listed_before_those_that_are() -> None:
-    case = CaseResult(
+    case = case_of(
         id="a",
         result="FAIL",
         failures=("recorded for another fixture", *FAIL.failures),
@@ -150,7 +218,7 @@ _ALLOWED = {
 _CHILDREN = {
     "testsuites": ["testsuite"],
     "testsuite": ["testcase", "system-out", "system-err"],
-    "testcase": ["failure"],
+    "testcase": ["failure", "system-out"],
 }
 
 
@@ -165,7 +233,7 @@ def check_junit(data: bytes) -> ET.Element:
     for element in (root, *root.iter("testsuite")):
         cases = list(element.iter("testcase"))
         assert int(element.attrib["tests"]) == len(cases)
-        assert int(element.attrib["failures"]) == sum(len(case) > 0 for case in cases)
+        assert int(element.attrib["failures"]) == len(list(element.iter("failure")))
         assert element.attrib["errors"] == element.attrib["skipped"] == "0"
     assert all(case.get("name") and case.get("classname") for case in root.iter("testcase"))
     return root
@@ -187,14 +255,14 @@ def test_junit_has_a_test_case_a_case() -> None:
 
 
 def test_a_golden_trace_is_told_from_the_candidate() -> None:
-    golden = CaseResult(id="refund", result="FAIL", subject="golden", failures=("x",))
+    golden = case_of(id="refund", result="FAIL", subject="golden", failures=("x",))
     root = check_junit(suite_junit(SuiteResult(cases=(golden,))))
     assert root.find(".//testcase").get("name") == "refund golden trace"  # type: ignore[union-attr]
 
 
 # Whatever is in a name.
 
-BAD = CaseResult(
+BAD = case_of(
     id=HOSTILE,
     result="FAIL",
     failures=(HOSTILE, f"{HOSTILE}: {HOSTILE}"),
@@ -218,7 +286,7 @@ def test_junit_stays_valid_xml() -> None:
 
 @pytest.mark.parametrize("char", [chr(code) for code in (*range(32), 0x7F, 0xD800, 0xFFFE, 0xFFFF)])
 def test_no_character_breaks_the_xml(char: str) -> None:
-    case = CaseResult(id=f"a{char}b", result="FAIL", failures=(f"c{char}d",))
+    case = case_of(id=f"a{char}b", result="FAIL", failures=(f"c{char}d",))
     check_junit(suite_junit(SuiteResult(cases=(case,))))
 
 
@@ -227,7 +295,7 @@ def test_the_console_shows_no_control_characters() -> None:
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e\ud800]", text)
     assert "\\u202e" in text
     # Colour codes are ours alone, and nothing of a name is taken for rich's markup.
-    named = SuiteResult(cases=(CaseResult(id="[red]a[/red]", result="PASS"),))
+    named = SuiteResult(cases=(case_of(id="[red]a[/red]", result="PASS"),))
     assert "[red]a[/red]" in printed(named)
 
 
@@ -253,7 +321,7 @@ def test_markdown_lists_cases_and_what_is_wrong() -> None:
 
 def test_markdown_stays_below_the_size_of_a_job_summary() -> None:
     cases = tuple(
-        CaseResult(id=f"case-{n}", result="FAIL", failures=("x" * 400,) * 3) for n in range(3000)
+        case_of(id=f"case-{n}", result="FAIL", failures=("x" * 400,) * 3) for n in range(3000)
     )
     text = suite_markdown(SuiteResult(cases=cases))
     assert len(text.encode()) < 2**20

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -39,6 +39,7 @@ from benchmark_assets.model.matchers import reads_as_matcher
 from benchmark_assets.model.problem import InputError, Problem
 
 VERSION = "1"
+RENAME = "rename all but one"
 
 _SUFFIXES = re.compile(r"(\.evalset|\.test)?(\.json)?$")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -66,12 +67,14 @@ class EvalCase(NamedTuple):
         fixture_id: Made of the case's own name; usable as a file name.
         name: What the file calls it.
         state: What the session starts with.
+        key: Where it stands in the file; empty if the whole file is this conversation.
     """
 
     fixture_id: str
     name: str
     turns: tuple[Turn, ...]
     state: dict[str, Any]
+    key: str = ""
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -102,22 +105,50 @@ def cases_of(data: Any, name: str = "eval set", file: str | None = None) -> list
     Raises:
         InputError: If it is no eval set; or, all at once, for what is wrong with its cases.
     """
+    cases, problems = read_cases(data, name, file)
+    if problems:
+        raise InputError(problems)
+    return cases
+
+
+LineOf = Callable[[str], int | None]
+"""Key of a value → its line; keys are in snake case, whatever the file has."""
+
+
+def read_cases(
+    data: Any, name: str = "eval set", file: str | None = None, line_of: LineOf | None = None
+) -> tuple[list[EvalCase], list[Problem]]:
+    """The good conversations of an eval set, and what is wrong with the others.
+
+    Args:
+        data: The file's JSON value.
+        name: What a conversation without a name of its own is called: the file's name.
+        file: What problems call the file.
+        line_of: Where in the file a key stands.
+
+    Raises:
+        InputError: If it is no eval set.
+    """
     if not is_eval_set(data):
         raise InputError(
             Problem(
                 "is no ADK eval set",
                 file=file,
+                line=None if line_of is None else line_of(""),
                 cure="expected an object with eval_cases, or a list of turns with query",
             )
         )
-    reader = _Reader(file)
-    cases = [reader.case(*found) for found in _raw_cases(data, name)]
-    for fixture_id, count in Counter(case.fixture_id for case in cases).items():
+    reader = _Reader(file, line_of)
+    read = [reader.case(*found) for found in _raw_cases(data, name)]
+    if not read:
+        reader.complain("eval_cases", "is empty", "add a case, or remove the file")
+    cases = [case for case in read if case is not None]
+    counts = Counter(case.fixture_id for case in cases)
+    for fixture_id, count in counts.items():
         if count > 1:
-            reader.complain("", f"{count} cases would be called {fixture_id}", "rename all but one")
-    if reader.problems:
-        raise InputError(reader.problems)
-    return cases
+            last = [case.key for case in cases if case.fixture_id == fixture_id][-1]
+            reader.complain(last, f"{count} cases would be called {fixture_id}", RENAME)
+    return [case for case in cases if counts[case.fixture_id] == 1], reader.problems
 
 
 def fixtures_of(data: Any, name: str = "eval set", *, answers: bool = True) -> list[dict[str, Any]]:
@@ -195,21 +226,24 @@ def _lines(answer: str | None) -> list[str]:
     return list(dict.fromkeys(line.strip() for line in (answer or "").splitlines() if line.strip()))
 
 
-def _raw_cases(data: Any, name: str) -> Iterator[tuple[str, str, Any, Any, Any]]:
-    """Key, name, turns, starting session and scenario of each case, as the file has them."""
+def _raw_cases(data: Any, name: str) -> Iterator[tuple[str, str, str, Any, Any, Any]]:
+    """Key, key of turns, name, turns, session and scenario of each case, as the file has them."""
     if isinstance(data, dict):
         for index, item in enumerate(_get(data, "eval_cases")):
             case = item if isinstance(item, dict) else {}
             named = text_or_none(_get(case, "eval_id")) or f"{name}-{index + 1}"
             scenario = _get(case, "conversation_scenario")
             session = _get(case, "session_input")
-            yield f"eval_cases[{index}]", named, _get(case, "conversation"), session, scenario
+            key = f"eval_cases[{index}]"
+            turns = _get(case, "conversation")
+            yield key, f"{key}.conversation", named, turns, session, scenario
     elif "query" in data[0]:
-        yield "", name, data, None, None
+        yield "", "", name, data, None, None
     else:
         for index, item in enumerate(data):
             named = text_or_none(item.get("name")) or f"{name}-{index + 1}"
-            yield f"[{index}]", named, item["data"], item.get("initial_session"), None
+            session = item.get("initial_session")
+            yield f"[{index}]", f"[{index}].data", named, item["data"], session, None
 
 
 def _get(item: Any, key: str) -> Any:
@@ -229,15 +263,23 @@ def _file_name(name: str) -> str:
 class _Reader:
     """Reads cases and keeps what is wrong with them, each at its key."""
 
-    def __init__(self, file: str | None) -> None:
+    def __init__(self, file: str | None, line_of: LineOf | None = None) -> None:
         self.problems: list[Problem] = []
         self._file = file
+        self._line_of = line_of or (lambda _: None)
 
-    def complain(self, key: str, message: str, cure: str | None = None) -> None:
-        self.problems.append(Problem(message, file=self._file, key=key or None, cure=cure))
+    def complain(self, key: str, message: str, cure: str) -> None:
+        line = self._line_of(key)
+        self.problems.append(
+            Problem(message, file=self._file, line=line, key=key or None, cure=cure)
+        )
 
-    def case(self, key: str, name: str, turns: Any, session: Any, scenario: Any) -> EvalCase:
+    def case(
+        self, key: str, place: str, name: str, turns: Any, session: Any, scenario: Any
+    ) -> EvalCase | None:
+        """Read one case; None if something is wrong with it."""
         state = _get(session, "state")
+        before = len(self.problems)
         if scenario is not None:
             self.complain(
                 f"{key}.conversation_scenario",
@@ -245,19 +287,22 @@ class _Reader:
                 "record a run of it and write a fixture",
             )
         elif not isinstance(turns, list) or not turns:
-            self.complain(f"{key}.conversation", "expected a list of turns")
+            self.complain(place, "expected a list of turns", "write one turn or more")
         read = tuple(
-            self._turn(f"{key}.conversation[{i}]" if key else f"[{i}]", turn)
+            self._turn(f"{place}[{i}]", turn)
             for i, turn in enumerate(turns if isinstance(turns, list) else ())
         )
-        return EvalCase(_file_name(name), name, read, state if isinstance(state, dict) else {})
+        if len(self.problems) > before:
+            return None
+        return EvalCase(_file_name(name), name, read, state if isinstance(state, dict) else {}, key)
 
     def _turn(self, key: str, turn: Any) -> Turn:
         if isinstance(turn, dict) and "query" in turn:
             return self._old_turn(key, turn)
         user = _text(_get(turn, "user_content"))
         if user is None:
-            self.complain(f"{key}.user_content", "expected what the user said")
+            cure = 'write {"parts": [{"text": "…"}]}'
+            self.complain(f"{key}.user_content", "expected what the user said", cure)
         data = _get(turn, "intermediate_data")
         found = _get(data, "tool_uses")
         where = f"{key}.intermediate_data.tool_uses"
@@ -270,22 +315,25 @@ class _Reader:
     def _old_turn(self, key: str, turn: dict[str, Any]) -> Turn:
         user = text_or_none(turn["query"])
         if user is None:
-            self.complain(f"{key}.query", "expected what the user said")
+            self.complain(f"{key}.query", "expected what the user said", "write a text")
         found = turn.get("expected_tool_use") or []
         calls = self._calls(f"{key}.expected_tool_use", found, "tool_name", "tool_input")
         return Turn(user or "", calls, text_or_none(turn.get("reference")))
 
     def _calls(self, key: str, found: Any, name_key: str, args_key: str) -> tuple[Call, ...]:
         if not isinstance(found, list):
-            self.complain(key, "expected a list of tool calls")
+            cure = f'write [{{"{name_key}": "…", "{args_key}": {{}}}}], or [] for none'
+            self.complain(key, "expected a list of tool calls", cure)
             return ()
         calls = []
         for index, item in enumerate(found):
             name, args = text_or_none(_get(item, name_key)), _get(item, args_key)
             if name is None:
-                self.complain(f"{key}[{index}].{name_key}", "expected the name of a tool")
+                where = f"{key}[{index}].{name_key}"
+                self.complain(where, "expected the name of a tool", "write a text")
             if args is not None and not isinstance(args, dict):
-                self.complain(f"{key}[{index}].{args_key}", "expected an object")
+                where = f"{key}[{index}].{args_key}"
+                self.complain(where, "expected an object", "write arguments by name, or {}")
             calls.append(Call(name or "", args if isinstance(args, dict) else {}))
         return tuple(calls)
 

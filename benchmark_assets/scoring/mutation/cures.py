@@ -9,7 +9,6 @@ did not.
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,7 @@ import msgspec
 from pydantic import ValidationError
 
 from benchmark_assets.model.contract import Contract
-from benchmark_assets.model.identity import canonical_json
+from benchmark_assets.model.identity import value_hash
 from benchmark_assets.model.matchers import reads_as_matcher
 from benchmark_assets.model.mutation import Cure
 from benchmark_assets.model.trace import ToolCall
@@ -129,7 +128,7 @@ def expected_values(value: Any) -> Iterator[Any]:
     if isinstance(value, str) and (len(value) > LONGEST_TEXT or "\n" in value):
         first = next((line.strip() for line in value.splitlines() if line.strip()), "")
         yield {"contains": first[:LONGEST_TEXT]}
-        yield {"sha256": hashlib.sha256(canonical_json(value)).hexdigest()[:HASH_DIGITS]}
+        yield {"sha256": value_hash(value)[:HASH_DIGITS]}
     else:
         yield {"literal": value} if reads_as_matcher(value) else value
 
