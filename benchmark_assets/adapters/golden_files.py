@@ -101,11 +101,12 @@ class TraceFolder:
 
     def __post_init__(self) -> None:
         for entry in _entries(self.path):
+            name = entry.name
             if _is_folder(entry):
-                self.folders.add(entry.name)
-            elif _is_trace(entry.name):
-                self.files.add(entry.name)
-                self._named.setdefault(_stem(entry.name), []).append(entry.name)
+                self.folders.add(name)
+            elif _is_trace(name):
+                self.files.add(name)
+                self._named.setdefault(_stem(name), []).append(name)
 
     def candidates(self, fixture: str) -> list[Candidate]:
         """The files with traces of a fixture, by trial; none if there are none.
@@ -156,7 +157,7 @@ class TraceFolder:
 
 
 def _stem(name: str) -> str:
-    return name[: -len(next(suffix for suffix in TRACE_SUFFIXES if name.endswith(suffix)))]
+    return name.rpartition(".")[0]
 
 
 def _is_trace(name: str) -> bool:
@@ -190,10 +191,17 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def read_candidate(path: str, config: ProjectConfig) -> list[TraceSnapshot]:
+def read_candidate(
+    path: str, config: ProjectConfig, *, settled: bool = True
+) -> list[TraceSnapshot]:
     """Read the traces of a candidate's or golden trace's file, whatever its format.
 
     What the recorder writes is read the quick way, without its hash.
+
+    Args:
+        path: The file.
+        config: What settles who a trace is of.
+        settled: Whether that is needed: of a recording it takes longer to tell than to read it.
 
     Raises:
         InputError: If the file cannot be read, or holds no trace.
@@ -203,18 +211,20 @@ def read_candidate(path: str, config: ProjectConfig) -> list[TraceSnapshot]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InputError(Problem(f"cannot be read: {reason}", file=path)) from error
-    return read_bytes(data, path, config)
+    return read_bytes(data, path, config, settled=settled)
 
 
-def read_bytes(data: bytes, name: str, config: ProjectConfig) -> list[TraceSnapshot]:
-    """Read the traces in the bytes of a file.
+def read_bytes(
+    data: bytes, name: str, config: ProjectConfig, *, settled: bool = True
+) -> list[TraceSnapshot]:
+    """Read the traces in the bytes of a file, as `read_candidate` does.
 
     Raises:
         InputError: If they hold no trace.
     """
     quick = read_quickly(data, name)
     if quick is not None:
-        return [settle(quick, config)]
+        return [settle(quick, config) if settled else quick]
     file = TraceFile(name, name, data)
     traces = list(read_traces(file, config))
     if not traces:

@@ -78,7 +78,9 @@ def consider(file: FixtureFile, traces: TraceFolder, around: Surroundings) -> Bl
         refused = tuple(map(str, error.problems))
         return Blessing(fixture.id, shown_path(traces.path), path, refused=refused)
     grader = grader_of(fixture, around)
-    failures = (*of_another(fixture, candidate), *grader.grade(candidate).failures)
+    another = of_another(fixture, candidate)
+    graded = grader.grade(candidate).failures
+    failures = graded if another is None else (another, *graded)
     if failures:
         return Blessing(fixture.id, source, path, refused=failures)
     lost = grader.grade(read_bytes(data, str(path), around.config)[0]).failures

@@ -29,6 +29,7 @@ from benchmark_assets.adapters.golden_files import (
     write_lock,
 )
 from benchmark_assets.adapters.harness_files import load_harnesses
+from benchmark_assets.adapters.traces import settle
 from benchmark_assets.adapters.yaml_files import shown_path
 from benchmark_assets.leaderboard.estimators import pass_hat_k
 from benchmark_assets.model.golden import Fixture
@@ -407,7 +408,7 @@ class _Case:
                     cases.append(self._grade(found[0], candidate, details=details))
                 else:
                     cases += self._grade_several(found, candidate, details=details)
-            lost = _gaps(candidate for candidate, _ in trials)
+            lost = _gaps([candidate for candidate, _ in trials])
             if lost:
                 listed = ", ".join(map(str, lost))
                 text = f"trial {listed} vanished: those after it are there"
@@ -443,7 +444,7 @@ class _Case:
 
     def _grade(self, trace: TraceSnapshot, candidate: Candidate, *, details: bool) -> CaseResult:
         passed = None if details else self._grader.passes(trace)
-        if passed and next(of_another(self._file.fixture, trace), None) is not None:
+        if passed and of_another(self._file.fixture, trace) is not None:
             passed = False
         # Where only that a question was asked is known, a pass has something to say for itself.
         silent = passed and not trace.asked_clarification
@@ -460,9 +461,11 @@ class _Case:
             trace_file=candidate.path,
         )
 
-    def _explain(self, trace: TraceSnapshot) -> Explanation:
+    def _explain(self, read: TraceSnapshot) -> Explanation:
+        trace = settle(read, self._config)
         graded = self._grader.grade(trace)
-        failures = (*of_another(self._file.fixture, trace), *graded.failures)
+        another = of_another(self._file.fixture, trace)
+        failures = graded.failures if another is None else (another, *graded.failures)
         return Explanation(
             failures=failures,
             checks=graded.checks,
@@ -499,7 +502,7 @@ _Read = tuple[Candidate, "list[TraceSnapshot] | InputError"]
 
 def _read(candidate: Candidate, config: ProjectConfig) -> list[TraceSnapshot] | InputError:
     try:
-        return read_candidate(candidate.path, config)
+        return read_candidate(candidate.path, config, settled=False)
     except InputError as error:
         return error
 
@@ -509,14 +512,15 @@ def grader_of(fixture: Fixture, around: Surroundings) -> Grader:
     return Grader(fixture, around.rules.profiles, around.rules.plugins)
 
 
-def of_another(fixture: Fixture, trace: TraceSnapshot) -> Iterator[str]:
-    """Why a recorded trace, by what it says of itself, is none of this fixture's."""
+def of_another(fixture: Fixture, trace: TraceSnapshot) -> str | None:
+    """Why a recorded trace, by what it says of itself, is none of this fixture's; None if it is."""
     if trace.origin.format != "recorder":
-        return
-    if trace.task is not None and trace.name is not None and trace.name != fixture.id:
-        yield f"the trace was recorded for the fixture '{trace.name}'"
-    elif trace.prompt is not None and trace.prompt != fixture.user:
-        yield "the trace was recorded for another user turn; replay it"
+        return None
+    if trace.name is not None and trace.name != fixture.id:
+        return f"the trace was recorded for the fixture '{trace.name}'"
+    if trace.prompt is not None and trace.prompt != fixture.user:
+        return "the trace was recorded for another user turn; replay it"
+    return None
 
 
 def _numbered(snapshots: Sequence[TraceSnapshot]) -> Iterator[tuple[int | None, TraceSnapshot]]:
@@ -527,7 +531,7 @@ def _numbered(snapshots: Sequence[TraceSnapshot]) -> Iterator[tuple[int | None, 
         yield snapshot.trial if known else number, snapshot
 
 
-def _gaps(candidates: Iterable[Candidate]) -> list[int]:
+def _gaps(candidates: Sequence[Candidate]) -> list[int]:
     """Numbers of trials that are missing before others that are there; the first few."""
     numbers = {c.trial for c in candidates if c.trial is not None}
     if not numbers:

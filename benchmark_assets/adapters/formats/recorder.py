@@ -118,8 +118,9 @@ def read_quickly(data: bytes, name: str) -> TraceSnapshot | None:
         None if there is anything in it that has to be looked at more closely.
     """
     try:
-        data.decode()
         recording = _DECODER.decode(data)
+        if not (recording.messages is recording.redacted is recording.as_text is _ABSENT):
+            data.decode()  # What is not decoded is not looked at, either.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if recording.messages is not _ABSENT and recording.asked_clarification is None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmark_assets.model.contract import CallRule, Contract, LegalPath, Order, Trajectory
 from benchmark_assets.model.trace import ToolCall
@@ -142,16 +142,16 @@ def _quick_rule(rule: CallRule) -> Callable[[Sequence[ToolCall]], bool]:
     keys = args.keys() if mode == "keys" else None
     least, most, each = rule.min, rule.max, rule.occurrences == "each"
 
-    def right(arguments: Any) -> bool:
-        if keys is not None and isinstance(arguments, dict):
-            return keys <= arguments.keys()
-        return not args_mismatches(args, mode, arguments)
-
     def kept(calls: Sequence[ToolCall]) -> bool:
         good = 0
         for call in calls:
             if named(call.name):
-                if right(call.arguments):
+                arguments = call.arguments
+                if (
+                    keys <= arguments.keys()
+                    if keys is not None and isinstance(arguments, dict)
+                    else not args_mismatches(args, mode, arguments)
+                ):
                     good += succeeded(call)
                 elif each:
                     return False
