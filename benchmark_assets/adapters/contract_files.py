@@ -453,6 +453,11 @@ def _warnings(document: Document, contract: Contract) -> tuple[Problem, ...]:
                 "add skills, input_context, output, tools, trajectory, final, budget or ends_with",
             )
         )
+    if written == SUFFIX:
+        for key, value in document.data["expect"].items():
+            if value is None:
+                message, cure = "is null and has no effect", "fill it in or remove it"
+                warnings.append(document.problem(("expect", key), message, cure))
     for key, value in document.data.items():
         if value is None and key in EMPTY_SECTIONS:
             empty = "[]" if EMPTY_SECTIONS[key] == () else "{}"

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from benchmark_assets.adapters.benchmarks.adk import fixture_of as fixture_of_case
 from benchmark_assets.adapters.benchmarks.adk import is_eval_set, read_cases
+from benchmark_assets.adapters.fixture_wording import worded
 from benchmark_assets.adapters.yaml_files import (
     MAX_BYTES,
     MAX_DEPTH,
@@ -168,8 +169,15 @@ def fixture_of(document: Document) -> Fixture:
     """The fixture that a document holds.
 
     Raises:
-        InputError: With all that is wrong with it.
+        InputError: With all that is wrong with it, each with a cure.
     """
+    try:
+        return _fixture_of(document)
+    except InputError as error:
+        raise InputError(map(worded, error.problems)) from error
+
+
+def _fixture_of(document: Document) -> Fixture:
     if isinstance(document.data.get("eval_cases"), list):
         message = "is an ADK eval set, which stands for a fixture a case"
         _fail(document, (), message, "read it as a file among fixtures")

@@ -272,7 +272,7 @@ def test_ids(fixture_id: str, tmp_path: Path) -> None:
             {"tool_names": None},
             '6: expect: demands nothing; add `"expect": {"tool_names": […]}`',
         ),
-        ({"scope": "answer"}, "6: expect: demands nothing: give contains, not_contains or schema"),
+        ({"scope": "answer"}, "6: expect: demands nothing; give contains, not_contains or schema"),
         (
             {"tool_name": ["a"]},
             "7: expect.tool_name: is not a known key; did you mean 'tool_names'?",
@@ -282,11 +282,14 @@ def test_ids(fixture_id: str, tmp_path: Path) -> None:
             "7: expect.must_ask_before_writes: is not a known key; "
             "did you mean 'must_ask_before_write'?",
         ),
-        ({"tool_names": "a"}, "7: expect.tool_names: expected a list, found 'a'; write [a]"),
-        ({"tool_names": ["a", 1]}, "9: expect.tool_names[1]: expected a text, found the number 1"),
+        ({"tool_names": "a"}, "7: expect.tool_names: expected a list, found 'a'; write [\"a\"]"),
+        (
+            {"tool_names": ["a", 1]},
+            "9: expect.tool_names[1]: expected a text, found the number 1; put it in quotes",
+        ),
         (
             {"required_arg_keys": {"a": {"x": 1}}},
-            "8: expect.required_arg_keys.a: expected a list, found `key: value` pairs",
+            "8: expect.required_arg_keys.a: expected a list, found an object; write a list: […]",
         ),
         (
             {"required_arg_keys": {"a": ["x", ""]}},
@@ -303,7 +306,7 @@ def test_ids(fixture_id: str, tmp_path: Path) -> None:
         ),
         (
             {"allowed_paths": ["a"]},
-            "8: expect.allowed_paths[0]: expected a list, found 'a'; write [a]",
+            "8: expect.allowed_paths[0]: expected a list, found 'a'; write [\"a\"]",
         ),
         (
             {"calls": [{"args": {"x": 1}}]},
@@ -312,7 +315,8 @@ def test_ids(fixture_id: str, tmp_path: Path) -> None:
         (
             {"calls": [{"tool": "a", "args": {"x": {"regex": "("}}}]},
             "12: expect.calls[0].args.x.regex: is not a regular expression: "
-            "missing ), unterminated subpattern at position 0",
+            "missing ), unterminated subpattern at position 0; "
+            r"correct it; its \ is \\ in JSON",
         ),
         (
             {"before": [["a", "b"], ["a"]]},
@@ -326,15 +330,18 @@ def test_ids(fixture_id: str, tmp_path: Path) -> None:
         (
             {"final_schema": {"type": "object", "properties": {"x": {"type": "txt"}}}},
             "11: expect.final_schema.properties.x.type: is not a JSON Schema: "
-            "'txt' is not valid under any of the given schemas",
+            "'txt' is not valid under any of the given schemas; "
+            "write it as JSON Schema, draft 2020-12, has it",
         ),
         (
             {"order": "exact", "max_tokens": 5},
-            "6: expect: order says how allowed_paths fit, and there are none",
+            "6: expect: order says how allowed_paths fit, and there are none; "
+            "add `allowed_paths`, or remove `order`",
         ),
         (
             {"before": [["a", "a"]], "max_extra_calls": 1},
-            "8: expect.before[0]: names a twice, and a tool never comes before itself\n"
+            "8: expect.before[0]: names a twice, and a tool never comes before itself; "
+            "name two tools: [FIRST, THEN]\n"
             "13: expect.max_extra_calls: counts calls besides allowed_paths and calls, and there "
             "are none; limit all calls with max_tool_calls, a key of a budget",
         ),
@@ -353,7 +360,7 @@ def test_ids(fixture_id: str, tmp_path: Path) -> None:
         ),
         (
             [],
-            '6: expect: expected `key: value` pairs, found a list; add `"expect": {"tool_names": […]}`',
+            '6: expect: expected an object, found a list; add `"expect": {"tool_names": […]}`',
         ),
     ],
 )
@@ -367,7 +374,7 @@ def test_what_is_wrong_with_expect(expect: Any, said: str) -> None:
     [
         ({"id": 5}, "2: id: expected a text, found the number 5"),
         ({"id": " "}, "2: id: holds only white space; write a text, or remove it"),
-        ({"input": "Do it."}, "3: input: expected `key: value` pairs, found 'Do it.'"),
+        ({"input": "Do it."}, "3: input: expected an object, found 'Do it.'"),
         ({"input": {"usr": "x"}}, '3: input.user: is missing; add `"user": "…"`'),
         ({"input": {"user": ""}}, "4: input.user: is empty"),
         ({"version": 1.1}, "11: version: expected a text, found the number 1.1; put it in quotes"),
