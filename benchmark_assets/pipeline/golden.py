@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmark_assets.adapters.fixture_files import read_fixture_file
+from benchmark_assets.adapters.fixture_files import GOLDEN_SUFFIX, read_fixture_file
 from benchmark_assets.adapters.golden_files import (
     LOCK_NAME,
     Candidate,
     TraceFolder,
     existing_golden,
-    find_fixtures,
+    find_files,
+    is_fixture_by_content,
     read_candidate,
     read_lock,
     write_lock,
@@ -35,6 +36,7 @@ from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.pipeline.rules import Rules, load_plugins
+from benchmark_assets.recorder.redaction import hidden_text
 from benchmark_assets.scoring.golden_diff import path_difference
 from benchmark_assets.scoring.golden_path import GoldenResult, Grader
 
@@ -112,12 +114,12 @@ def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
     flaws: list[CaseResult] = []
     lock = None
     try:
-        files = find_fixtures(folder, traces)
+        files, others = find_files(folder, traces)
         if not files:
             cure = "write a fixture *.json, or name another folder with --fixtures"
             raise InputError(Problem("holds no fixture", file=shown, cure=cure))
     except InputError as error:
-        files = []
+        files, others = [], []
         flaws.append(_flaw(shown, error.problems, missing=True))
     try:
         lock = read_lock(folder)
@@ -135,7 +137,35 @@ def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
                 raise InputError(document.problem(("id",), message, cure))
         except InputError as error:
             flaws.append(_flaw(shown_path(path), error.problems))
+    flaws += _strays(others, fixtures, complete=len(fixtures) == len(files))
     return FixtureFolder(folder, fixtures, tuple(flaws), lock)
+
+
+def _strays(
+    others: Sequence[Path], fixtures: Mapping[str, FixtureFile], *, complete: bool
+) -> Iterator[CaseResult]:
+    """Files that say that a path should be tested which is not.
+
+    Args:
+        others: Files that are no fixtures by their names.
+        fixtures: The fixtures, by id.
+        complete: Whether all fixtures could be read; else one of those may own a golden trace.
+    """
+    golden = {file.golden for file in fixtures.values() if file.golden is not None}
+    for path in others:
+        if path in golden or path.name == LOCK_NAME:
+            continue
+        name = shown_path(path)
+        if is_fixture_by_content(path):
+            message = "is a fixture, and no file of such a name is taken for one"
+            cure = "name it otherwise: .golden.json, .lock.json and .schema.json are kept"
+            yield _flaw(name, [Problem(message, file=name, cure=cure)])
+        elif path.name.lower().endswith(GOLDEN_SUFFIX) and complete:
+            if any(path.samefile(one) for one in golden):  # Where names differ in case alone.
+                continue
+            message = "is the golden trace of no fixture beside it: has the fixture vanished?"
+            cure = "restore the fixture, or remove or rename its golden trace, too"
+            yield _flaw(name, [Problem(message, file=name, cure=cure)], missing=True)
 
 
 def _flaw(name: str, problems: Sequence[Problem], *, missing: bool = False) -> CaseResult:
@@ -418,7 +448,12 @@ def of_another(fixture: Fixture, trace: TraceSnapshot) -> Iterator[str]:
         return
     if trace.task is not None and trace.name is not None and trace.name != fixture.id:
         yield f"the trace was recorded for the fixture '{trace.name}'"
-    elif trace.prompt is not None and trace.prompt != fixture.user:
+    elif (
+        trace.prompt is not None
+        and trace.prompt != fixture.user
+        # Where texts are hashed on the way, that of the turn is there in place of it.
+        and trace.prompt != hidden_text(fixture.user)
+    ):
         yield "the trace was recorded for another user turn; replay it"
 
 
