@@ -23,6 +23,7 @@ from benchmark_assets.adapters.fixture_files import (
     SUFFIX,
     is_fixture_file,
     personal_values,
+    personal_values_beside,
     read_fixture_file,
 )
 from benchmark_assets.adapters.yaml_files import (
@@ -173,6 +174,8 @@ def load_contracts(paths: Sequence[Path], known: Known | None = None) -> Contrac
             first = loaded.setdefault(contract.id, ContractFile(contract, path, document.name))
             if first.path is path:
                 warnings += _warnings(document, contract)
+                if path.suffix.lower() == SUFFIX:
+                    warnings += personal_values_beside(path, contract.id)
             else:
                 problems.append(
                     document.problem(
