@@ -670,7 +670,7 @@ def test_personal_values_are_named_where_they_stand() -> None:
     assert [str(problem) for problem in personal_values(document)] == [
         f"f.json:11: expect.calls[0].args.to: holds what looks like an e-mail address; {cure}",
         f"f.json:12: expect.calls[0].args.card: holds what looks like a card number; {cure}",
-        f"f.json:13: expect.calls[0].args.joe@mail.de: holds what looks like an e-mail address; "
+        "f.json:13: expect.calls[0].args.joe@mail.de: holds what looks like an e-mail address; "
         + cure,
     ]
 
