@@ -23,6 +23,7 @@ from benchmark_assets.adapters.fixture_files import (
     SUFFIX,
     is_fixture_file,
     personal_values,
+    personal_values_beside,
     read_fixture_file,
 )
 from benchmark_assets.adapters.yaml_files import (
@@ -179,6 +180,8 @@ def load_contracts(paths: Sequence[Path], known: Known | None = None) -> Contrac
                 if first is file:
                     warnings += _warnings(document, file.contract)
                     warnings += _same_turn(document, file, turns)
+                    if path.suffix.lower() == SUFFIX:
+                        warnings += personal_values_beside(path, file.contract.id)
                 else:
                     problems.append(same_id(document, file.contract.id, first.name))
     contracts = tuple(loaded[contract_id] for contract_id in sorted(loaded))

@@ -423,6 +423,20 @@ def personal_values(document: Document) -> Iterator[Problem]:
             )
 
 
+def personal_values_beside(path: Path, fixture_id: str) -> tuple[Problem, ...]:
+    """The same of a fixture's golden trace, which is kept with it and recorded; none without one.
+
+    What cannot be read as JSON, such as a trace a line, is left to whoever grades it.
+    """
+    golden = golden_path_of(path, fixture_id)
+    try:
+        if not golden.is_file() or golden.stat().st_size > MAX_BYTES:
+            return ()
+        return tuple(personal_values(parse_json(golden.read_bytes(), shown_path(golden))))
+    except (OSError, InputError):
+        return ()
+
+
 def personal_kind(text: str) -> str | None:
     """What of a person a text seems to hold; None if nothing."""
     for match in _EMAIL.finditer(text):
@@ -453,6 +467,7 @@ def _texts(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
         yield path, str(value)  # A card's number may well be written as one.
     elif isinstance(value, dict):
         for key, item in value.items():
+            yield (*path, key), key
             yield from _texts(item, (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):

@@ -16,10 +16,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from benchmark_assets.adapters.fixture_files import golden_path_of, is_fixture_file
+from benchmark_assets.adapters.fixture_files import (
+    SUFFIX,
+    golden_path_of,
+    is_fixture_file,
+)
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.adapters.formats.recorder import read_quickly
 from benchmark_assets.adapters.traces import read_traces, settle
@@ -40,8 +45,15 @@ _SAFE_NAME = re.compile(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*")
 # Fixtures.
 
 
-def find_fixtures(folder: Path, besides: Path | None = None) -> list[Path]:
-    """The fixture files of a folder and the folders in it, in order; hidden ones are skipped.
+class FolderFiles(NamedTuple):
+    """The JSON files of a folder of fixtures, in order: fixtures, and what is none by its name."""
+
+    fixtures: list[Path]
+    others: list[Path]
+
+
+def find_files(folder: Path, besides: Path | None = None) -> FolderFiles:
+    """The files of a folder and the folders in it, through links; hidden ones are skipped.
 
     Args:
         folder: Where fixtures are.
@@ -54,16 +66,41 @@ def find_fixtures(folder: Path, besides: Path | None = None) -> list[Path]:
         is_what = "is no folder" if folder.exists() else "does not exist"
         cure = "name the folder of fixtures with --fixtures"
         raise InputError(Problem(is_what, file=shown_path(folder), cure=cure))
-    skipped = None if besides is None else os.path.realpath(besides)
-    found = []
-    for place, folders, files in os.walk(folder, onerror=_refuse):
-        folders[:] = [
-            name
-            for name in folders
-            if not name.startswith(".") and os.path.realpath(Path(place) / name) != skipped
-        ]
-        found += [Path(place) / name for name in files if is_fixture_file(Path(name))]
-    return sorted(found)
+    # A fixture behind a link is a path that is covered as well; each folder counts once.
+    entered = set() if besides is None else {os.path.realpath(besides)}
+    found = FolderFiles([], [])
+    for place, folders, files in os.walk(folder, onerror=_refuse, followlinks=True):
+        real = os.path.realpath(place)
+        if real in entered and Path(place) != folder:
+            folders.clear()
+            continue
+        entered.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in files:
+            path = Path(place) / name
+            if is_fixture_file(path):
+                found.fixtures.append(path)
+            elif name.lower().endswith(SUFFIX) and not name.startswith("."):
+                found.others.append(path)
+    return FolderFiles(sorted(found.fixtures), sorted(found.others))
+
+
+def find_fixtures(folder: Path, besides: Path | None = None) -> list[Path]:
+    """The fixture files that `find_files` finds.
+
+    Raises:
+        InputError: If a folder is missing or cannot be looked into.
+    """
+    return find_files(folder, besides).fixtures
+
+
+def is_fixture_by_content(path: Path) -> bool:
+    """Whether a file says what a fixture says, whatever it is called; False if it has no JSON."""
+    try:
+        value = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return isinstance(value, dict) and {"input", "expect"} <= value.keys()
 
 
 def _refuse(error: OSError) -> None:

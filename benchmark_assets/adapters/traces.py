@@ -21,7 +21,7 @@ from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 
-READER_VERSION = "5"
+READER_VERSION = "6"
 """Raised whenever the same bytes could be read into another snapshot; files are read again."""
 
 EARLIEST_YEAR = 1970
@@ -79,10 +79,9 @@ def settle(
     changes: dict[str, Any] = {}
     if not snapshot.workflow:
         changes["workflow"] = _text(snapshot.metadata.get("workflow_name")) or _text(snapshot.name)
-    if snapshot.model or snapshot.metadata or snapshot.generations:
-        model = _model(snapshot, config)
-        if model != snapshot.model:
-            changes["model"] = model
+    model = _model(snapshot, config)
+    if model != snapshot.model:
+        changes["model"] = model
     if not snapshot.task:
         changes["task"] = _task(snapshot, config)
     started, ended = _in_utc(snapshot.started_at), _in_utc(snapshot.ended_at)
@@ -91,11 +90,8 @@ def settle(
         changes["duration_ms"] = elapsed if elapsed >= 0 else None
     if started is None and default_date is not None:
         started = datetime(default_date.year, default_date.month, default_date.day, tzinfo=UTC)
-    if started is not snapshot.started_at:
-        changes["started_at"] = started
-    if ended is not snapshot.ended_at:
-        changes["ended_at"] = ended
-    return msgspec.structs.replace(snapshot, **changes) if changes else snapshot
+    changes |= {"started_at": started, "ended_at": ended}
+    return msgspec.structs.replace(snapshot, **changes)
 
 
 def why_unplaced(snapshot: TraceSnapshot, config: ProjectConfig) -> str | None:

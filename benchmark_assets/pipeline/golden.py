@@ -16,14 +16,19 @@ from functools import cache
 from pathlib import Path
 
 from benchmark_assets.adapters.contract_files import same_id
-from benchmark_assets.adapters.fixture_files import golden_path_of, read_fixture_file
+from benchmark_assets.adapters.fixture_files import (
+    GOLDEN_SUFFIX,
+    golden_path_of,
+    read_fixture_file,
+)
 from benchmark_assets.adapters.golden_files import (
     LOCK_NAME,
     Candidate,
     Lock,
     TraceFolder,
     existing_golden,
-    find_fixtures,
+    find_files,
+    is_fixture_by_content,
     read_candidate,
     read_lock,
     write_lock,
@@ -46,6 +51,7 @@ from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.pipeline.rules import Rules, load_plugins
+from benchmark_assets.recorder.redaction import hidden_text
 from benchmark_assets.scoring.golden_diff import path_difference
 from benchmark_assets.scoring.golden_path import GoldenResult, Grader
 from benchmark_assets.scoring.legal_paths import path_hash
@@ -139,20 +145,23 @@ def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
     flaws: list[CaseResult] = []
     lock = None
     try:
-        files = find_fixtures(folder, traces)
+        files, others = find_files(folder, traces)
     except InputError as error:
-        files = []
+        files, others = [], []
         flaws.append(_flaw(shown, error.problems, missing=True))
     try:
         lock = read_lock(folder)
     except InputError as error:
         flaws.append(_flaw(_lock_name(folder), error.problems))
+    unread = 0
     for path in files:
         try:
             read = read_fixture_file(path)
         except InputError as error:
+            unread += 1
             flaws.append(_flaw(shown_path(path), error.problems))
             continue
+        unread += bool(read.problems)
         problems = list(read.problems)
         for document, fixture in read.fixtures:
             golden = existing_golden(path, fixture.id)
@@ -166,7 +175,35 @@ def read_fixtures(folder: Path, traces: Path | None = None) -> FixtureFolder:
         cure = "write a fixture *.json, or name another folder with --fixtures"
         problem = Problem("holds no fixture", file=shown, cure=cure)
         flaws.insert(0, _flaw(shown, [problem], missing=True))
+    flaws += _strays(others, fixtures, complete=not unread)
     return FixtureFolder(folder, fixtures, tuple(flaws), lock)
+
+
+def _strays(
+    others: Sequence[Path], fixtures: Mapping[str, FixtureFile], *, complete: bool
+) -> Iterator[CaseResult]:
+    """Files that say that a path should be tested which is not.
+
+    Args:
+        others: Files that are no fixtures by their names.
+        fixtures: The fixtures, by id.
+        complete: Whether all fixtures could be read; else one of those may own a golden trace.
+    """
+    golden = {file.golden for file in fixtures.values() if file.golden is not None}
+    for path in others:
+        if path in golden or path.name == LOCK_NAME:
+            continue
+        name = shown_path(path)
+        if is_fixture_by_content(path):
+            message = "is a fixture, and no file of such a name is taken for one"
+            cure = "name it otherwise: .golden.json, .lock.json and .schema.json are kept"
+            yield _flaw(name, [Problem(message, file=name, cure=cure)])
+        elif path.name.lower().endswith(GOLDEN_SUFFIX) and complete:
+            if any(path.samefile(one) for one in golden):  # Where names differ in case alone.
+                continue
+            message = "is the golden trace of no fixture beside it: has the fixture vanished?"
+            cure = "restore the fixture, or remove or rename its golden trace, too"
+            yield _flaw(name, [Problem(message, file=name, cure=cure)], missing=True)
 
 
 def _flaw(name: str, problems: Sequence[Problem], *, missing: bool = False) -> CaseResult:
@@ -518,7 +555,8 @@ def of_another(fixture: Fixture, trace: TraceSnapshot) -> str | None:
         return None
     if trace.name is not None and trace.name != fixture.id:
         return f"the trace was recorded for the fixture '{trace.name}'"
-    if trace.prompt is not None and trace.prompt != fixture.user:
+    # Where texts are hashed on the way, that of the turn is there in place of it.
+    if trace.prompt not in (None, fixture.user) and trace.prompt != hidden_text(fixture.user):
         return "the trace was recorded for another user turn; replay it"
     return None
 

@@ -10,7 +10,8 @@ that is killed leaves the calls it made until then, and why it ended.
 *Nothing stays.* A case has a process group of its own, which is killed as a whole when the case is
 over or out of time; if the replay itself is killed, its cases notice and end.
 
-*Nothing passes by being old.* Earlier candidates of a fixture are removed before it is run.
+*Nothing passes by being old*, or by being all there is. Earlier candidates of a fixture are
+removed before it is run, and of several trials the last one fails until it has run.
 """
 
 from __future__ import annotations
@@ -203,6 +204,8 @@ def run_cases(cases: Iterable[Case], replay: Replay) -> Iterator[Outcome]:
     listed = list(cases)
     for case in listed:
         _clear(replay.out, case)
+        if replay.trials > 1:
+            _begin(replay, case)
     stop = threading.Event()
     with ThreadPoolExecutor(max_workers=replay.jobs) as pool:
         try:
@@ -232,6 +235,19 @@ def _clear(out: Path, case: Case) -> None:
         folder.rmdir()
 
 
+def _begin(replay: Replay, case: Case) -> None:
+    """Leave a trace of the last trial that fails, until the trial has run.
+
+    Of a replay that is ended, some trials are there. Fewer than there should be must not pass, and
+    with the last one there, a grader sees which are missing before it.
+    """
+    now = _now()
+    begun = Begun(time=now, fixture=case.fixture, trial=replay.trials)
+    failed = Failed(time=now, error="the replay was ended before this trial was over")
+    path = trace_path(replay.out, case.fixture, replay.trials, replay.trials)
+    write_trace(path, trace_of([begun, failed]))
+
+
 def _run_case(case: Case, trial: int, replay: Replay, stop: threading.Event) -> Outcome | None:
     """Run one trial and write its trace; None if the replay was stopped."""
     if stop.is_set():
@@ -245,7 +261,7 @@ def _run_case(case: Case, trial: int, replay: Replay, stop: threading.Event) -> 
         return None
     events = ended.events
     fate = _fate(ended, replay.timeout_s)
-    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    now = _now()
     if not any(isinstance(event, Begun) for event in events):
         events = [Begun(time=now, fixture=case.fixture, trial=trial), *events]
     if fate is not None:
@@ -261,6 +277,10 @@ def _run_case(case: Case, trial: int, replay: Replay, stop: threading.Event) -> 
         seconds=round(time.monotonic() - begun, 3),
         output=ended.output,
     )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _job(replay: Replay, folder: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -73,6 +73,7 @@ def main() -> None:
         os.set_inheritable(job.lifeline, False)
         threading.Thread(target=_die_with, args=(job.lifeline,), daemon=True).start()
     sys.path[:0] = job.folders
+    process = os.getpid()
     with Path(job.journal).open("ab", buffering=0) as journal:
         recorder = TraceRecorder(
             fixture=job.fixture,
@@ -84,6 +85,8 @@ def main() -> None:
             texts=job.hiding.texts,
         )
         _run(job, recorder)
+        if os.getpid() != process:
+            _leave()  # A process that the agent forked ends here; the agent itself does not.
         recorder.over()
         _leave_soon()
         # Threads that go on may go on recording.
@@ -113,6 +116,11 @@ def load(agent: str) -> Callable[[str, TraceRecorder], Any]:
             raise NoAgentError(f"module {module} has no {path}")
     if not callable(found):
         raise NoAgentError(f"{agent} is not a function, but of type {type(found).__name__}")
+    if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found):
+        raise NoAgentError(
+            f"{agent} is a generator, of which nothing runs when it is called; name a function "
+            "that goes through what it yields"
+        )
     try:
         inspect.signature(found).bind("", None)
     except TypeError as error:
@@ -133,9 +141,12 @@ def _run(job: Job, recorder: TraceRecorder) -> None:
         if job.user is not None:
             run_to_end(agent(job.user, recorder))
     except NoAgentError as error:
-        recorder.on_error(str(error))
+        recorder.give_up(str(error))
     except SystemExit as end:
-        recorder.on_error(f"the agent ended its process: sys.exit({end.code!r})")
+        if end.code is None or isinstance(end.code, int):
+            recorder.give_up(f"the agent ended its process: sys.exit({end.code!r})")
+        else:
+            recorder.on_error(end)  # A text is the agent's, and may have to be hidden.
     except BaseException as error:  # noqa: BLE001 - it is the agent's, and goes on record
         traceback.print_exc()
         while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
@@ -145,15 +156,16 @@ def _run(job: Job, recorder: TraceRecorder) -> None:
 
 def _leave_soon() -> None:
     """The agent is done; what it left running may not keep the replay waiting for long."""
-
-    def leave() -> None:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        os._exit(0)
-
-    timer = threading.Timer(LINGER_S, leave)
+    timer = threading.Timer(LINGER_S, _leave)
     timer.daemon = True
     timer.start()
+
+
+def _leave() -> NoReturn:
+    """End this process now."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
 
 
 def _die_with(lifeline: int) -> None:

@@ -28,9 +28,11 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
         time: When it was noted, ISO 8601, UTC.
         as_text: JSON Pointers, inside the event, of texts that were no texts.
         redacted: JSON Pointers, inside the event, of what is hidden.
+        process: Id of the process, if it was forked from the one that the recorder is of.
     """
 
     time: str
+    process: int = 0
     as_text: tuple[str, ...] = ()
     redacted: tuple[str, ...] = ()
 
@@ -96,6 +98,7 @@ class Over(_Event, frozen=True, tag="over"):
     """The agent came to its end, with or without a failure."""
 
 
+Placed = Called | Asked | Final
 Event = Begun | Called | Returned | Asked | Final | Said | Used | Failed | Over
 
 _encoder = msgspec.json.Encoder()
@@ -123,18 +126,19 @@ def trace_of(events: Iterable[Event]) -> dict[str, Any]:
     """
     events = list(events)
     marks = _Marks()
-    placed = sorted((e for e in events if isinstance(e, Called | Asked)), key=lambda e: e.at)
-    ends = {event.of: event for event in events if isinstance(event, Returned)}
+    ends = {(e.process, e.of): e for e in events if isinstance(e, Returned)}
     tools: list[dict[str, Any]] = []
     questions: list[dict[str, Any]] = []
-    for event in placed:
+    final = None
+    for event in _in_order(e for e in events if isinstance(e, Called | Asked | Final)):
         if isinstance(event, Called):
-            tools.append(_tool(event, ends.get(event.at), pointer("/tools", len(tools)), marks))
+            end = ends.get((event.process, event.at))
+            tools.append(_tool(event, end, pointer("/tools", len(tools)), marks))
+        elif isinstance(event, Final):
+            final = event
         else:
             marks.of(event, pointer("/questions", len(questions)))
             questions.append({"text": event.text, "before_tool": len(tools)})
-    finals = [event for event in events if isinstance(event, Final)]
-    final = max(finals, key=lambda event: event.at, default=None)
     if final is not None:
         marks.of(final, "/final", under="/payload")
     trace: dict[str, Any] = {
@@ -146,6 +150,21 @@ def trace_of(events: Iterable[Event]) -> dict[str, Any]:
     }
     places = {"redacted": marks.redacted, "as_text": marks.as_text}
     return trace | {key: listed for key, listed in places.items() if listed}
+
+
+def _in_order(events: Iterable[Placed]) -> list[Placed]:
+    """Events by their places; those of processes that forked count alike, and go by the clock."""
+    placed = sorted(events, key=lambda event: event.at)
+    if len({event.process for event in placed}) > 1:
+        # Within a process places count, and a later one is not earlier by the clock.
+        latest: dict[int, str] = {}
+        timed: list[tuple[str, Placed]] = []
+        for event in placed:
+            latest[event.process] = max(latest.get(event.process, ""), event.time)
+            timed.append((latest[event.process], event))
+        timed.sort(key=lambda each: each[0])
+        placed = [event for _, event in timed]
+    return placed
 
 
 class _Marks:

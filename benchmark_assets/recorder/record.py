@@ -11,6 +11,7 @@ afterwards changes nothing, and what must not be written down is never part of t
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 import os
 import tempfile
@@ -20,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, overload
 
-from msgspec import MsgspecError, json
+from msgspec import MsgspecError, json, structs
 
 from benchmark_assets.recorder import decorators, events
 from benchmark_assets.recorder.plain import Plain, clean, plain
@@ -79,7 +80,9 @@ class TraceRecorder:
         self._redaction = Redaction(comparable, comparable_final, others, texts)
         self._events: list[events.Event] = []
         self._journal = journal
-        self._lock = threading.Lock()
+        # Signal handlers and finalizers may record in the middle of recording.
+        self._lock = threading.RLock()
+        self._process = os.getpid()
         self._places = itertools.count()
         self.fixture: Final = fixture
         self.trial: Final = trial
@@ -262,6 +265,10 @@ class TraceRecorder:
 
     # Within.
 
+    def give_up(self, why: str) -> None:
+        """Record, in words of this package that hide nothing, that the agent failed."""
+        self._note(events.Failed(error=why, time=_now()))
+
     def over(self) -> None:
         """Record that the agent came to its end."""
         self._note(events.Over(time=_now()))
@@ -302,6 +309,9 @@ class TraceRecorder:
         return self._redaction.arguments(tool, plain(given))
 
     def _note(self, event: events.Event) -> None:
+        process = os.getpid()
+        if process != self._process:  # Places are counted in each process that is forked.
+            event = structs.replace(event, process=process)
         with self._lock:
             self._events.append(event)
             if self._journal is not None:
@@ -332,6 +342,9 @@ def replay(
     """Run an agent, sync or async, on what a user says, and return its trace.
 
     What the agent raises goes on to the caller.
+
+    Raises:
+        TypeError: If the agent is a generator.
     """
     recorder = TraceRecorder()
     recorder.on_input(user_text)
@@ -340,7 +353,13 @@ def replay(
 
 
 def run_to_end(outcome: object) -> None:
-    """Wait for what an agent returned, if it can be waited for."""
+    """Wait for what an agent returned, if it can be waited for.
+
+    Raises:
+        TypeError: If it is a generator, of which nothing has run.
+    """
+    if inspect.isgenerator(outcome) or inspect.isasyncgen(outcome):
+        raise TypeError("the agent gave back a generator, of which nothing has run")
     if isinstance(outcome, Awaitable):
         import asyncio  # Whoever has something to wait for has paid for it already.
 
@@ -400,7 +419,7 @@ def _under(field: str, kept: Kept) -> tuple[str, ...]:
     return tuple(field + place for place in kept.redacted)
 
 
-def _marks(field: str, kept: Kept) -> dict[str, tuple[str, ...]]:
+def _marks(field: str, kept: Kept) -> dict[str, Any]:
     """The marks of a value as those of the event that has it in a field."""
     return {
         "as_text": tuple(field + place for place in kept.as_text),

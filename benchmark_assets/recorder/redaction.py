@@ -33,6 +33,11 @@ def value_hash(value: Any) -> str:
     return whole_hash(value)[:HASH_DIGITS]
 
 
+def hidden_text(text: str) -> str:
+    """What stands where a text stood that is hashed: `sha256:…`."""
+    return f"sha256:{value_hash(text)}"
+
+
 @dataclass(frozen=True)
 class Kept:
     """What is kept of a value.
@@ -102,14 +107,14 @@ class Redaction:
         """The message of a failure; its kind is kept, since it is the code's and not the data's."""
         if not self._on:
             return Kept(f"{kind}: {said}" if kind and said else kind or said or "failed")
-        hidden = f"sha256:{value_hash(said)}" if self._others == "hash" else "redacted"
+        hidden = hidden_text(said) if self._others == "hash" else "redacted"
         return Kept(f"{kind}: {hidden}" if kind else hidden, redacted=("",))
 
     def text(self, said: str) -> Kept:
         """What the user said, or was asked."""
         if not self._on or self._texts == "keep":
             return Kept(said)
-        return Kept(f"sha256:{value_hash(said)}" if self._texts == "hash" else None, redacted=("",))
+        return Kept(hidden_text(said) if self._texts == "hash" else None, redacted=("",))
 
     def _by_key(self, given: Plain, patterns: Iterable[str]) -> Kept:
         if not self._on:

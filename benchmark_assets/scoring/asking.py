@@ -40,6 +40,11 @@ Words that are as often the name of a change are none: `open_ticket`, `resolve_d
 _CHANGING = frozenset({("check", "in"), ("check", "out"), ("look", "after")})
 """Two words that change something although the first reads."""
 
+_ACTS = frozenset(
+    ["create", "delete", "execute", "insert", "modify", "overwrite", "remove", "replace", "write"]
+)
+"""Words that change something also behind one for reading: `find_replace`, `read_write_file`."""
+
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -53,9 +58,12 @@ def reads_by_name(tool: str) -> bool:
     """
     name = re.split(r"__|[./:]", tool)[-1] or tool
     words = [word.casefold() for word in _WORDS.findall(name)]
-    verbs = words[:1] + [then for word, then in pairwise(words) if word in ("and", "or")]
+    verbs = words[:1] + [then for word, then in pairwise(words) if word in ("and", "or", "then")]
     return (
-        bool(verbs) and all(verb in READING for verb in verbs) and tuple(words[:2]) not in _CHANGING
+        bool(verbs)
+        and all(verb in READING for verb in verbs)
+        and tuple(words[:2]) not in _CHANGING
+        and _ACTS.isdisjoint(words[1:2])
     )
 
 

@@ -7,6 +7,7 @@ a candidate is good (`golden_path`): a difference informs and fails nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import SequenceMatcher
 from typing import Any
 
 import msgspec
@@ -35,11 +36,11 @@ def differences(golden: TraceSnapshot, candidate: TraceSnapshot) -> list[str]:
     """All that differs in what a fixture can look at, a line each; empty if nothing does."""
     path = path_difference(golden, candidate)
     found = [] if path is None else [f"path: {path}"]
-    # Calls are compared one by one as long as the paths agree, then by what they are called.
-    pairs = zip(_numbered(golden), _numbered(candidate), strict=False)
-    for (name, before), (other, after) in pairs:
-        if name == other:
-            found += _leaves(before.arguments, after.arguments, name)
+    for before, name, call in _aligned(golden, candidate):
+        if before is None:
+            found.append(f"{name} with {show(call.arguments)} is new")
+        else:
+            found += _leaves(before.arguments, call.arguments, name)
     asked, now = _questions(golden), _questions(candidate)
     if asked != now:
         found.append(f"questions: {_asked(asked)} → {_asked(now)}")
@@ -60,6 +61,21 @@ def described(trace: TraceSnapshot) -> list[str]:
 
 def _path(trace: TraceSnapshot) -> list[tuple[str, bool]]:
     return [(call.name, call.error is not None) for call in trace.tool_calls]
+
+
+def _aligned(
+    golden: TraceSnapshot, candidate: TraceSnapshot
+) -> Iterator[tuple[ToolCall | None, str, ToolCall]]:
+    """Each call of the candidate by name and number, with the one that it stands for, if any."""
+    before, after = golden.tool_calls, candidate.tool_calls
+    stands_for: dict[int, ToolCall] = {}
+    names, others = ([call.name for call in calls] for calls in (before, after))
+    matcher = SequenceMatcher(None, names, others, autojunk=False)
+    for block in matcher.get_matching_blocks():
+        for offset in range(block.size):
+            stands_for[block.b + offset] = before[block.a + offset]
+    for index, (name, call) in enumerate(_numbered(candidate)):
+        yield stands_for.get(index), name, call
 
 
 def _numbered(trace: TraceSnapshot) -> Iterator[tuple[str, ToolCall]]:

@@ -616,7 +616,7 @@ def test_any_text_is_a_fixture_or_a_located_error(data: st.DataObject) -> None:
         at = data.draw(st.integers(0, len(text) - 1))
         how = data.draw(st.sampled_from(["drop", "insert", "cut", "set"]))
         byte = data.draw(st.sampled_from(b'{}[]",:\\ \n\t019-e.nulltrfa\x00\xff\xef'))
-        if how == "drop":
+        if how == "drop" and at:  # Something stays to be changed next.
             del text[at]
         elif how == "insert":
             text.insert(at, byte)
@@ -688,7 +688,12 @@ def test_long_texts_are_looked_through_in_no_time(text: str) -> None:
 def test_personal_values_are_named_where_they_stand() -> None:
     data = fixture_data(
         {
-            "calls": [{"tool": "a", "args": {"to": "jane@mail.de", "card": 4111111111111111}}],
+            "calls": [
+                {
+                    "tool": "a",
+                    "args": {"to": "jane@mail.de", "card": 4111111111111111, "joe@mail.de": 1},
+                }
+            ],
             "value_hashes": {"a": {"x": "4111111111111111"}},
         }
     )
@@ -697,7 +702,30 @@ def test_personal_values_are_named_where_they_stand() -> None:
     assert [str(problem) for problem in personal_values(document)] == [
         f"f.json:11: expect.calls[0].args.to: holds what looks like an e-mail address; {cure}",
         f"f.json:12: expect.calls[0].args.card: holds what looks like a card number; {cure}",
+        "f.json:13: expect.calls[0].args.joe@mail.de: holds what looks like an e-mail address; "
+        + cure,
     ]
+
+
+def test_a_golden_trace_is_looked_through_with_its_fixture(tmp_path: Path) -> None:
+    """It is kept with it, and its values come from a run."""
+    recording = {
+        "tools": [{"name": "mail", "arguments": {"to": "jane@mail.de"}, "result": "x@example.com"}],
+        "final": '{"card": "4111 1111 1111 1111"}',
+        "started_at": "2026-12-01T00:00:07.897756Z",
+    }
+    write(tmp_path, a_json=fixture_data({"tool_names": ["mail"]}, id="b/c"))
+    golden = tmp_path / f"{path_key('b/c')}.golden.json"
+    golden.write_text(text_of(recording), encoding="utf-8")
+    found = load_contracts([tmp_path])
+    assert not found.problems
+    assert [str(problem).partition(";")[0] for problem in found.warnings] == [
+        f"{golden}:6: tools[0].arguments.to: holds what looks like an e-mail address",
+        f"{golden}:11: final: holds what looks like a card number",
+    ]
+    # What is none is said where it is graded.
+    golden.write_text("{", encoding="utf-8")
+    assert not load_contracts([tmp_path]).warnings
 
 
 # Among contracts.

@@ -105,6 +105,13 @@ def test_every_shape_gives_the_same_conversation(content: Any, records: list[str
         assert [g.before_call for g in item.generations] == [0, 0, 1]
 
 
+def test_a_greeting_is_no_question() -> None:
+    """It was there before the user wanted anything, and asks nothing about it."""
+    greeting = {"role": "assistant", "content": "Hello, how can I help?"}
+    found = chat(greeting, user(), asks(call("cancel")), gives("ok"))
+    assert [(m.before_call, m.question) for m in found.messages] == [(0, False)]
+
+
 def test_an_object_says_what_it_knows() -> None:
     found = chat(
         id="t1",

@@ -144,3 +144,49 @@ def test_equal_recordings_in_two_places_are_two_traces() -> None:
     one_, other = parse([recording(), recording()])
     assert one_.trace_id != other.trace_id
     assert parse(recording(id="t1"))[0].trace_id == "t1"
+
+
+# Whatever says that something failed.
+
+
+@pytest.mark.parametrize("error", ["", "down", {"message": "down"}, ["down"], True, 0, {}, []])
+def test_an_error_of_any_shape_is_one(error: Any) -> None:
+    found = one(tools=[{"name": "a", "error": error}], error=error)
+    (call,) = found.tool_calls
+    assert call.status == "error"
+    assert call.error is not None
+    assert found.error is not None
+    assert (found.ended, found.ended_normally) == ("error", False)
+
+
+@pytest.mark.parametrize("error", [None, False])
+def test_no_error_is_none(error: Any) -> None:
+    found = one(tools=[{"name": "a", "error": error}], error=error)
+    assert (found.tool_calls[0].status, found.error, found.ended) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    "mark", [{"status": "error"}, {"status": "Failed"}, {"is_error": True}, {"isError": True}]
+)
+def test_a_call_that_is_marked_as_failed_failed(mark: dict[str, Any]) -> None:
+    (call,) = one(tools=[{"name": "a", "result": "?", **mark}]).tool_calls
+    assert call.status == "error"
+    assert call.error is not None
+
+
+@pytest.mark.parametrize("mark", [{"status": "ok"}, {"is_error": False}, {"isError": None}])
+def test_other_marks_say_nothing(mark: dict[str, Any]) -> None:
+    (call,) = one(tools=[{"name": "a", **mark}]).tool_calls
+    assert (call.status, call.error) == (None, None)
+
+
+def test_whose_recording_it_is_may_be_said_in_another_shape() -> None:
+    found = one(tools=[], fixture={"id": "refund", "version": 2}, input="Refund it.")
+    assert (found.task, found.name, found.prompt) == ("refund", "refund", "Refund it.")
+
+
+@pytest.mark.parametrize("fixture", [{"name": "refund"}, ["refund"], True, 1.5, ""])
+def test_a_fixture_that_cannot_be_told_leaves_no_verdict(fixture: Any) -> None:
+    found = one(tools=[], fixture=fixture)
+    assert "fixture" in (found.problem or "")
+    assert (found.task, found.name) == (None, None)

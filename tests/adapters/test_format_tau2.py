@@ -88,7 +88,8 @@ def test_the_users_model_is_not_the_agents_cost() -> None:
 def test_texts_to_the_user_are_placed_between_the_calls() -> None:
     found = [(m.text, m.before_call, m.question) for m in one().messages]
     assert found == [
-        ("Hi! How can I help?", 0, True),
+        # A greeting is answered by what the user wants, and clarifies none of it.
+        ("Hi! How can I help?", 0, False),
         ("Shall I cancel it?", 1, True),
         ("It is cancelled.", 2, True),
     ]

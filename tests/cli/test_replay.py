@@ -67,6 +67,17 @@ def exits_at_once(recorder, rest):
     os._exit(0)
 
 
+def exits_with_a_text(recorder, rest):
+    sys.exit("no such order")
+
+
+def forks_and_raises(recorder, rest):
+    if os.fork() == 0:
+        raise ValueError("in a child")
+    os.wait()
+    time.sleep(600)
+
+
 def is_killed(recorder, rest):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -124,6 +135,38 @@ def waits(recorder, rest):
         file.write(f"{os.getpid()} {child.pid}")
     os.rename("pids.tmp", "pids")
     time.sleep(600)
+
+
+def yields(user, recorder):
+    yield recorder.on_tool("get_order", {"order_id": 1842})
+
+
+async def yields_async(user, recorder):
+    yield recorder.on_tool("get_order", {"order_id": 1842})
+
+
+def gives_back_a_generator(user, recorder):
+    return yields(user, recorder)
+
+
+def forks(user, recorder):
+    """The child comes to the end of the agent, and the agent does not."""
+    if os.fork() == 0:
+        return
+    time.sleep(600)
+
+
+def forks_for_tools(user, recorder):
+    outer = recorder.start_tool("outer", {"n": 0})
+    if os.fork() == 0:
+        recorder.on_tool("child", {"n": 1}, result="of the child")
+        recorder.on_question("From the child?")
+        recorder.on_tool("child", {"n": 2}, error="of the child")
+        os._exit(0)
+    os.wait()
+    outer.succeed("of the agent")
+    recorder.on_tool("after", {"n": 3}, result="of the agent")
+    recorder.on_final({"status": "ok"})
 
 
 class Agent:
@@ -219,6 +262,7 @@ FAILURES = [
     ("interrupts", "KeyboardInterrupt"),
     ("exits 0", "the agent ended its process: sys.exit(0)"),
     ("exits 3", "the agent ended its process: sys.exit(3)"),
+    ("exits_with_a_text", "SystemExit: no such order"),
     ("exits_at_once", "the agent's process ended with exit code 0 before the agent did"),
     ("is_killed", "the agent's process was ended by SIGKILL"),
     ("aborts", "the agent's process was ended by SIGABRT"),
@@ -245,6 +289,38 @@ def test_agents_that_do_not(project: Path, what: str, error: str) -> None:
     # The other case ran.
     assert result.out.endswith("2 fixtures, 2 runs: 1 ran, 1 failed.\n")
     assert trace(project, "zz")["final"] == {"status": "ok"}
+
+
+def test_a_process_that_an_agent_forks_is_not_the_agent(project: Path) -> None:
+    add(project, "any", "forks_and_raises")
+    result = replay(project, "--agent", "my_agent:forks", "--fixture", "any", "--timeout", "2")
+    assert result.code == 1
+    assert "within 2 s" in trace(project, "any")["error"]
+    # What goes wrong in it is on record.
+    args = ("--fixture", "forks_and_raises", "--timeout", "2")
+    assert replay(project, *args).code == 1
+    assert trace(project, "forks_and_raises")["error"] == "ValueError: in a child"
+
+
+def test_what_forked_processes_do_is_recorded_in_order(project: Path) -> None:
+    add(project, "any")
+    assert replay(project, "--agent", "my_agent:forks_for_tools").code == 0
+    found = trace(project, "any")
+    assert found["tools"] == [
+        {"name": "outer", "arguments": {"n": 0}, "result": "of the agent"},
+        {"name": "child", "arguments": {"n": 1}, "result": "of the child"},
+        {"name": "child", "arguments": {"n": 2}, "error": "of the child"},
+        {"name": "after", "arguments": {"n": 3}, "result": "of the agent"},
+    ]
+    assert found["questions"] == [{"text": "From the child?", "before_tool": 2}]
+    assert found["final"] == {"status": "ok"}
+
+
+def test_a_generator_is_no_agent_that_ran(project: Path) -> None:
+    add(project, "any")
+    result = replay(project, "--agent", "my_agent:gives_back_a_generator")
+    assert result.code == 1
+    assert "TypeError: the agent gave back a generator" in trace(project, "any")["error"]
 
 
 def test_an_agent_that_hangs_is_killed(project: Path) -> None:
@@ -312,6 +388,31 @@ def test_a_replay_that_is_ended_ends_its_agents(project: Path, number: signal.Si
     wait_for(lambda: not any(is_alive(pid) for pid in pids))
     # It was not run to an end, so there is nothing to grade: the grader will miss it.
     assert list(project.glob("traces/**/*.json")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_trials_of_a_replay_that_is_ended_do_not_pass_for_all(
+    project: Path, number: signal.Signals, jobs: str
+) -> None:
+    add(project, "fine", "waits")
+    command = [sys.executable, "-m", "benchmark_assets.cli.main", "replay"]
+    command += ["--agent", "my_agent:run", "--trials", "3", "--jobs", jobs]
+    process = subprocess.Popen(
+        command,
+        cwd=project,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    )
+    wait_for((project / "pids").exists)
+    process.send_signal(number)
+    assert process.wait(timeout=20) != 0
+    assert "error" not in trace(project, "fine/1")
+    assert trace(project, "waits/3")["error"] == "the replay was ended before this trial was over"
+    suite = json.loads(bench("golden", "--json", "--fixture", "waits", cwd=project).out)
+    assert {case["trial"]: case["result"] for case in suite} == {1: "MISSING", 3: "FAIL"}
 
 
 def test_the_fixtures_are_those_that_are_graded(project: Path) -> None:
@@ -425,6 +526,8 @@ SETUPS = [
     (["--agent", "my_agent:no_function"], "is not a function, but of type int"),
     (["--agent", "my_agent:takes_one"], "does not take what an agent is given"),
     (["--agent", "broken:run"], "ModuleNotFoundError: No module named 'not_installed'"),
+    (["--agent", "my_agent:yields"], "is a generator, of which nothing runs"),
+    (["--agent", "my_agent:yields_async"], "is a generator, of which nothing runs"),
     (["--agent", "exits:run"], "the agent ended its process: sys.exit(5)"),
     (["--agent", "hangs:run", "--timeout", "1"], "did not come to its end within 1 s"),
     (["--fixtures", "nowhere"], "nowhere: does not exist"),
@@ -538,6 +641,18 @@ def test_the_project_names_the_agent_and_what_may_be_written_down(project: Path)
     assert found["final"] == {"status": "ok"}
     assert "/tools/1/arguments/card" in found["redacted"]
     assert trace(project, "raises")["error"].startswith("ValueError: sha256:")
+
+
+def test_what_is_wrong_with_the_agent_is_said_where_values_are_hidden(project: Path) -> None:
+    """But for what are the agent's own words."""
+    (project / "benchmark.yaml").write_text(SETTINGS, encoding="utf-8")
+    add(project, "exits 3", "exits_with_a_text")
+    assert replay(project).code == 1
+    assert trace(project, "exits")["error"] == "the agent ended its process: sys.exit(3)"
+    assert "order" not in trace(project, "exits_with_a_text")["error"]
+    result = replay(project, "--agent", "my_agent:nothing")
+    assert result.code == 1
+    assert "module my_agent has no nothing" in result.err
 
 
 WRONG = [

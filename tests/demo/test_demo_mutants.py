@@ -9,7 +9,6 @@ import pytest
 
 from benchmark_assets.adapters.contract_files import ContractSet
 from benchmark_assets.adapters.fixture_files import (
-    GOLDEN_SUFFIX,
     golden_path_of,
     is_fixture_file,
     read_fixture_file,
@@ -104,12 +103,16 @@ def test_what_is_explained_still_survives(
 
 
 def _fixtures() -> list[Path]:
-    """Every fixture with a golden trace beside it, in the folders of examples and contracts."""
-    folders = [ROOT / "examples", ROOT / "contracts"]
+    """Every fixture in the folders of examples and contracts."""
+    folders = [*(ROOT / "examples").rglob("fixtures"), ROOT / "contracts"]
     files = sorted(path for folder in folders for path in folder.rglob("*.json"))
-    return [
-        path for path in files if is_fixture_file(path) and path.with_suffix(GOLDEN_SUFFIX).exists()
-    ]
+    return [path for path in files if is_fixture_file(path)]
+
+
+def _run_of(path: Path, fixture_id: str) -> Path:
+    """A fixture's golden trace; of one that keeps none, as it would tell its values, a candidate."""
+    golden = golden_path_of(path, fixture_id)
+    return golden if golden.exists() else path.parents[1] / "traces" / f"{path.stem}.json"
 
 
 def test_examples_are_among_them() -> None:
@@ -122,7 +125,7 @@ def test_example_fixtures_kill_their_mutants(
     path: Path, profiles: Sequence[HarnessProfile]
 ) -> None:
     ((_, fixture),) = read_fixture_file(path).fixtures
-    golden = golden_path_of(path, fixture.id)
+    golden = _run_of(path, fixture.id)
     file = TraceFile(str(golden), golden.name, golden.read_bytes())
     (trace,) = read_traces(file, ProjectConfig())
     _hold(mutation_test(fixture.contract, trace, profiles, fixture=True))

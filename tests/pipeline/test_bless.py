@@ -90,6 +90,19 @@ def test_another_legal_path_is_shown_as_a_path(folders: Folders) -> None:
     assert first.endswith("(similarity 0.80)")
 
 
+def test_on_another_path_all_arguments_that_are_new_are_shown(folders: Folders) -> None:
+    folders.fixture("a", tool_names=None, forbidden_tools=["charge_card"])
+    write(folders.fixtures / "a.golden.json", recording())
+    look_up = {"name": "look_up", "arguments": {"who": "Ada"}}
+    paid = {**REFUND, "arguments": {"order_id": "1842", "method": "cash"}}
+    folders.trace("a", tools=[look_up, GET, paid])
+    _, *others = look(folders).changes
+    assert others == [
+        'look_up (call 1) with {"who": "Ada"} is new',
+        "refund_payment (call 3).method: 'card' → 'cash'",
+    ]
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

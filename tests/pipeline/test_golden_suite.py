@@ -14,6 +14,7 @@ from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.pipeline.golden import accept, grade_folder, read_fixtures, run_suite
 from benchmark_assets.recorder import TraceRecorder
+from benchmark_assets.recorder.redaction import Others, Texts
 from tests.pipeline.golden_folders import (
     CHARGE,
     GET,
@@ -215,11 +216,51 @@ def test_two_fixtures_with_one_id_fail(folders: Folders) -> None:
 def test_fixtures_in_folders_count_and_other_files_do_not(folders: Folders) -> None:
     write(folders.fixtures / "deep" / "er" / "x.json", json.loads(folders.fixture("a").read_text()))
     (folders.fixtures / "a.json").unlink()
-    for name in (".hidden.json", "a.golden.json", "fixture.schema.json", "notes.md"):
+    for name in (".hidden.json", "deep/er/a.golden.json", "fixture.schema.json", "notes.md"):
         write(folders.fixtures / name, recording() if "golden" in name else "{}")
     write(folders.fixtures / ".git" / "y.json", "{")
     folders.trace("a")
-    assert results(grade(folders))[0] == ("a", None, "PASS")
+    assert results(grade(folders)) == [("a", None, "PASS")]
+
+
+def test_fixtures_behind_links_count_once(folders: Folders) -> None:
+    folders.fixture("a")
+    folders.trace("a")
+    shared = folders.root / "shared"
+    write(shared / "b.json", json.loads((folders.fixtures / "a.json").read_text()) | {"id": "b"})
+    (folders.fixtures / "one").symlink_to(shared)
+    (folders.fixtures / "two").symlink_to(shared)
+    (shared / "round").symlink_to(folders.fixtures)
+    assert results(grade(folders)) == [("a", None, "PASS"), ("b", None, "MISSING")]
+    # What is nowhere is no fixture that may be left out.
+    (folders.fixtures / "c.json").symlink_to("nowhere")
+    assert [case.result for case in grade(folders).cases] == ["FAIL", "PASS", "MISSING"]
+
+
+@pytest.mark.parametrize("suffix", [".golden.json", ".lock.json", ".schema.json", ".Golden.JSON"])
+def test_a_fixture_by_another_name_is_not_left_out_unsaid(folders: Folders, suffix: str) -> None:
+    folders.fixture("a")
+    folders.trace("a")
+    write(folders.fixtures / f"b{suffix}", (folders.fixtures / "a.json").read_text())
+    suite = grade(folders)
+    assert [case.result for case in suite.cases] == ["FAIL", "PASS"]
+    assert "is a fixture, and no file of such a name" in suite.cases[0].failures[0]
+
+
+def test_a_golden_trace_whose_fixture_is_gone_is_missing_it(folders: Folders) -> None:
+    """Without a lock file, too; of one that cannot be read nobody knows which it was."""
+    folders.fixture("a")
+    folders.fixture("b", file="of-b")
+    for name in ("a", "b"):
+        folders.trace(name)
+        write(folders.fixtures / f"{name}.golden.json", recording())
+    assert grade(folders).passed
+    (folders.fixtures / "of-b.json").rename(folders.root / "of-b.json")
+    suite = grade(folders)
+    assert [case.result for case in suite.cases] == ["MISSING", "PASS"]
+    assert "b.golden.json: is the golden trace of no fixture" in suite.cases[0].failures[0]
+    write(folders.fixtures / "of-b.json", "{")
+    assert [case.result for case in grade(folders).cases] == ["FAIL", "PASS"]
 
 
 def test_traces_may_lie_among_the_fixtures(tmp_path: Path) -> None:
@@ -292,6 +333,29 @@ def test_a_trace_of_another_fixture_or_an_old_turn_fails(
     case = only_case(grade(folders))
     assert (case.result == "PASS") is (said is None)
     assert said is None or said in case.failures[0]
+
+
+@pytest.mark.parametrize("others", ["hash", "drop"])
+@pytest.mark.parametrize("texts", ["keep", "hash", "drop"])
+def test_what_is_hidden_on_the_way_is_graded_all_the_same(
+    folders: Folders, others: Others, texts: Texts
+) -> None:
+    # printf '"card"' | sha256sum | cut -c1-16
+    hashes = {"refund_payment": {"method": "b6e5c4d2d440f0d1"}} if others == "hash" else {}
+    folders.fixture("a", value_hashes=hashes)
+    for trial, turn in enumerate((USER, "Refund order 9."), 1):
+        recorder = TraceRecorder(
+            comparable={}, comparable_final=["*"], others=others, texts=texts, fixture="a"
+        )
+        recorder.on_input(turn)
+        recorder.on_tool("get_order", {"order_id": "1842"})
+        recorder.on_question("Shall I?")
+        recorder.on_tool("refund_payment", {"order_id": "1842", "method": "card"})
+        recorder.on_final({"status": "ok", "refund_id": "r1"})
+        write(folders.traces / "a" / f"{trial}.json", recorder.dump())
+    # Whether it was another turn cannot be told once the turn is dropped.
+    other = "PASS" if texts == "drop" else "FAIL"
+    assert [case.result for case in grade(folders).cases] == ["PASS", other]
 
 
 def test_a_candidate_may_be_in_any_format(folders: Folders) -> None:

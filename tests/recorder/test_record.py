@@ -3,6 +3,7 @@
 import asyncio
 import enum
 import hashlib
+import io
 import json
 import subprocess
 import sys
@@ -322,6 +323,29 @@ def test_threads_lose_nothing_and_keep_their_own_order() -> None:
         mine = [tool["arguments"]["step"] for tool in tools if tool["name"] == f"t{number}"]
         assert mine == list(range(200))
     assert all(tool["result"] == tool["arguments"]["step"] for tool in tools)
+
+
+def test_recording_may_be_interrupted_by_recording() -> None:
+    """By a signal handler, or a finalizer, in the middle of an event."""
+
+    class Interrupting(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if b"outer" in data:
+                recorder.on_tool("inner", {})
+            return super().write(data)
+
+    journal = Interrupting()
+    recorder = TraceRecorder(journal=journal)
+    done = threading.Event()
+
+    def record() -> None:
+        recorder.on_tool("outer", {})
+        done.set()
+
+    threading.Thread(target=record, daemon=True).start()
+    assert done.wait(timeout=10)
+    assert [tool["name"] for tool in recorder.dump()["tools"]] == ["outer", "inner"]
+    assert trace_of(read_journal(journal.getvalue()))["tools"] == recorder.dump()["tools"]
 
 
 def test_tasks_stand_in_the_order_of_their_starts() -> None:

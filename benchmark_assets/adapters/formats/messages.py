@@ -313,8 +313,8 @@ class Conversation:
             self.stopped = True
             return
         if self.prompt is None:
-            self.prompt = text
-        if self.messages and self.messages[-1].before_call == len(self.log):
+            self.prompt = text  # What was said before is a greeting, and asks nothing.
+        elif self.messages and self.messages[-1].before_call == len(self.log):
             self.messages[-1] = msgspec.structs.replace(self.messages[-1], question=True)
 
     def _assistant(self, message: dict[str, Any], at: datetime | None) -> str | None:

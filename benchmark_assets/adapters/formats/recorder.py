@@ -1,6 +1,8 @@
 """What the recorder of golden traces writes: tools called, questions asked, the final payload.
 
-Only `tools` is always there. A trace that says whether a question was asked and not when keeps
+Only `tools` is always there. What else there is may be written by hand or by another recorder, so it
+is read for what it is meant: an `error` of any shape is one, and a mark on a call that it failed. A
+trace that says whether a question was asked and not when keeps
 just that (`asked_clarification`); with `questions` the order is known. A recording whose agent
 raised, hung or exited has an `error`, and is in error.
 """
@@ -94,7 +96,7 @@ class RecorderFormat:
                 yield _error_row(file, record, problem)
             else:
                 tools = [
-                    _Tool(t["name"], t.get("arguments"), t.get("result"), t.get("error"))
+                    _Tool(t["name"], t.get("arguments"), t.get("result"), _error_of(t))
                     for t in value["tools"]
                 ]
                 known = {key: value[key] for key in _FIELDS & value.keys()}
@@ -166,15 +168,18 @@ def _snapshot(recording: _Recording, made_id: str, origin: Origin) -> TraceSnaps
     known: dict[str, Any] = {}
     calls = tuple(map(_call, recording.tools))
     if recording.questions is not None:
-        questions, problem = _questions(recording.questions, len(calls))
-        known |= {"messages": questions, "problem": problem}
+        known["messages"], problem = _questions(recording.questions, len(calls))
+        if problem is not None:
+            known["problem"] = problem
     if isinstance(recording.asked_clarification, bool) and not known.get("messages"):
         known["asked_clarification"] = recording.asked_clarification
     if recording.fixture is not None:
-        known["name"] = known["task"] = id_or_none(recording.fixture)
-    if isinstance(recording.input, dict):
-        known["prompt"] = text_or_none(recording.input.get("user"))
-    if recording.error is not None and (error := text_or_none(recording.error)) is not None:
+        known |= _fixture(recording.fixture)
+    if recording.input is not None:
+        user = recording.input
+        known["prompt"] = text_or_none(user.get("user") if isinstance(user, dict) else user)
+    error = _failure(recording.error)
+    if error is not None:
         known |= {"ended": "error", "ended_normally": False, "error": error}
     if recording.started_at is not None or recording.ended_at is not None:
         started, ended = parse_time(recording.started_at), parse_time(recording.ended_at)
@@ -206,7 +211,7 @@ def _duration(started: datetime | None, ended: datetime | None) -> int | None:
 
 
 def _call(tool: _Tool) -> ToolCall:
-    error = tool.error
+    error = _failure(tool.error)
     if error is None:
         return ToolCall(name=tool.name, arguments=tool.arguments, result=tool.result)
     return ToolCall(
@@ -214,8 +219,39 @@ def _call(tool: _Tool) -> ToolCall:
         arguments=tool.arguments,
         result=tool.result,
         status="error",
-        error=error if isinstance(error, str) else json.dumps(error),
+        error=error,
     )
+
+
+def _failure(error: Any) -> str | None:
+    """What went wrong, in words; None if nothing did. An error that says nothing is one, too."""
+    if error is None or error is False:
+        return None
+    return error if isinstance(error, str) else json.dumps(error)
+
+
+def _error_of(tool: dict[str, Any]) -> Any:
+    """What says that a call failed, by the names that other recorders have for it."""
+    if tool.get("error") is None:
+        for key in _FAILED_MARKS:
+            if tool.get(key) is True:
+                return f"{key}: true"
+        status = tool.get("status")
+        if isinstance(status, str) and status.casefold() in _FAILED_STATES:
+            return f"status: {status}"
+    return tool.get("error")
+
+
+_FAILED_MARKS = ("is_error", "isError")
+_FAILED_STATES = frozenset({"error", "failed", "failure"})
+
+
+def _fixture(value: Any) -> dict[str, Any]:
+    """Which fixture a recording is of; one that cannot be told must not pass for another's."""
+    fixture = id_or_none(value.get("id") if isinstance(value, dict) else value)
+    if fixture is None:
+        return {"problem": f"fixture is {json.dumps(value)}, expected the id of one"}
+    return {"name": fixture, "task": fixture}
 
 
 def _questions(value: Any, calls: int) -> tuple[tuple[Message, ...], str | None]:

@@ -203,8 +203,8 @@ class _Conversation:
         if text is None:
             return
         if self.prompt is None:
-            self.prompt = text
-        if self.messages and self.messages[-1].before_call == len(self._calls):
+            self.prompt = text  # What was said before is a greeting, and asks nothing.
+        elif self.messages and self.messages[-1].before_call == len(self._calls):
             self.messages[-1] = msgspec.structs.replace(self.messages[-1], question=True)
 
     def _assistant(self, message: dict[str, Any]) -> str | None:
