@@ -53,11 +53,12 @@ _NUMBERED = re.compile(r"[1-9][0-9]*\.json")
 
 @dataclass(frozen=True)
 class Case:
-    """A fixture, as far as a replay is concerned: its id, and what the user says."""
+    """A fixture, as far as a replay is concerned: its id, and what the user says, turn by turn."""
 
     fixture: str
     user: str
     file: str
+    turns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ def _read_cases(file: Path) -> tuple[list[Case], list[Problem]]:
         raise ValueError(f"cannot be read: {error.strerror}") from error
     if is_eval_set(fixture):
         read, problems = read_cases_of_set(fixture, file.name, str(file))
-        return [Case(case.fixture_id, case.turns[0].user, str(file)) for case in read], problems
+        said = [(case.fixture_id, [turn.user for turn in case.turns]) for case in read]
+        return [Case(key, first, str(file), tuple(more)) for key, (first, *more) in said], problems
     if file.name == ADK_SETTINGS and isinstance(fixture, dict) and "criteria" in fixture:
         return [], []
     if not isinstance(fixture, dict):
@@ -164,7 +166,14 @@ def _read_cases(file: Path) -> tuple[list[Case], list[Problem]]:
     for key, value in (("id", fixture.get("id")), ("input.user", user)):
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f"is not a fixture: {key} is missing, empty, or no text")
-    return [Case(fixture["id"], str(user), str(file))], []
+    turns = given.get("turns") if isinstance(given, dict) else None
+    if turns is not None and not _are_texts(turns):
+        raise ValueError("is not a fixture: input.turns is no list of texts")
+    return [Case(fixture["id"], str(user), str(file), tuple(turns or ()))], []
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
 
 
 def trace_path(out: Path, fixture: str, trial: int, trials: int) -> Path:
@@ -255,7 +264,13 @@ def _run_case(case: Case, trial: int, replay: Replay, stop: threading.Event) -> 
     path = trace_path(replay.out, case.fixture, trial, replay.trials)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(**_job(replay, folder), user=case.user, fixture=case.fixture, trial=trial)
+        job = Job(
+            **_job(replay, folder),
+            user=case.user,
+            turns=case.turns,
+            fixture=case.fixture,
+            trial=trial,
+        )
         ended = _run(replay, job, Path(folder), stop)
     if ended.stopped:
         return None

@@ -47,6 +47,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         user: What the user says; None: the agent is only looked for.
         fixture: Id of the fixture.
         trial: Number of the attempt, from 1.
+        turns: What the user says after that.
         hiding: What the recorder may write down.
     """
 
@@ -57,6 +58,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     user: str | None = None
     fixture: str | None = None
     trial: int | None = None
+    turns: tuple[str, ...] = ()
     hiding: Hiding = Hiding()
 
 
@@ -78,6 +80,7 @@ def main() -> None:
         recorder = TraceRecorder(
             fixture=job.fixture,
             trial=job.trial,
+            turns=job.turns,
             journal=journal,
             comparable=job.hiding.comparable,
             comparable_final=job.hiding.comparable_final,

@@ -59,6 +59,7 @@ class TraceRecorder:
             `hash`, `drop` or `keep`.
         fixture: Id of the fixture that is replayed.
         trial: Number of the attempt at it, from 1.
+        turns: What the user says after the first turn, for agents that hold a conversation.
         journal: An open file to which each event is appended at once, unbuffered, so that what was
             recorded is there whatever becomes of the process.
 
@@ -75,6 +76,7 @@ class TraceRecorder:
         texts: Texts = "hash",
         fixture: str | None = None,
         trial: int | None = None,
+        turns: Iterable[str] = (),
         journal: BinaryIO | None = None,
     ) -> None:
         self._redaction = Redaction(comparable, comparable_final, others, texts)
@@ -86,6 +88,7 @@ class TraceRecorder:
         self._places = itertools.count()
         self.fixture: Final = fixture
         self.trial: Final = trial
+        self.turns: Final = tuple(turns)
         self._note(events.Begun(fixture=fixture, trial=trial, time=_now()))
 
     # What happens.

@@ -41,6 +41,11 @@ def fine(recorder, rest):
     recorder.on_tool("refund", {"card": "blue"}, result="r-1")
 
 
+def talks(recorder, rest):
+    for turn in recorder.turns:
+        recorder.on_tool("answer", {"to": turn})
+
+
 def raises(recorder, rest):
     raise ValueError("boom")
 
@@ -254,6 +259,38 @@ def test_agents_that_come_to_their_end(project: Path) -> None:
     assert "error" not in found
     # What an agent prints is no trace.
     assert len(trace(project, "prints_garbage")["tools"]) == 1
+
+
+def test_an_agent_is_given_the_further_turns_of_a_conversation(project: Path) -> None:
+    fixture = {
+        "id": "two",
+        "input": {"user": "talks", "turns": ["The blue one.", "Yes."]},
+        "expect": {"tool_names": ["get_order", "answer", "answer"]},
+    }
+    (project / "fixtures" / "two.json").write_text(json.dumps(fixture), encoding="utf-8")
+    case = {
+        "eval_id": "three",
+        "conversation": [{"user_content": {"parts": [{"text": t}]}} for t in ("talks", "No.")],
+    }
+    sets = {"eval_set_id": "s", "eval_cases": [case]}
+    (project / "fixtures" / "s.evalset.json").write_text(json.dumps(sets), encoding="utf-8")
+    assert replay(project).code == 0
+    said = {
+        name: [tool["arguments"]["to"] for tool in trace(project, name)["tools"][1:]]
+        for name in ("two", "three")
+    }
+    assert said == {"two": ["The blue one.", "Yes."], "three": ["No."]}
+
+
+@pytest.mark.parametrize("turns", ["Yes.", [5], [""], {}])
+def test_turns_that_are_no_texts_are_refused(project: Path, turns: Any) -> None:
+    add(project, "fine")
+    fixture = {"id": "odd", "input": {"user": "fine", "turns": turns}, "expect": {"tool_names": []}}
+    (project / "fixtures" / "odd.json").write_text(json.dumps(fixture), encoding="utf-8")
+    result = replay(project)
+    assert result.code == 1
+    assert "odd.json" in result.err
+    assert "input.turns" in result.err
 
 
 FAILURES = [
