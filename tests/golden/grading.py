@@ -73,6 +73,15 @@ def judged(fixture: Json, trace: TraceSnapshot) -> Any:
     return scoring.grade(files.read_fixture(json.dumps(fixture).encode(), "fixture.json"), trace)
 
 
+def quickly_graded(fixture: Json, trace: Json) -> bool | None:
+    """Whether a trace passes, as the product says without words; None if it does not."""
+    files = import_module("benchmark_assets.adapters.fixture_files")
+    scoring = import_module("benchmark_assets.scoring.golden_path")
+    grader = scoring.Grader(files.read_fixture(json.dumps(fixture).encode(), "fixture.json"))
+    passed: bool | None = grader.passes(snapshot(trace))
+    return passed
+
+
 def graded(fixture: Json, trace: Json) -> Any:
     """What the product makes of a plain fixture and a plain trace."""
     return judged(fixture, snapshot(trace))

@@ -14,7 +14,7 @@ from benchmark_assets.adapters.formats.base import TraceFile
 from tests.golden import modes
 from tests.golden.conformance import ADK_GOLDEN, HELM_RUN, HELM_SET, mutated
 from tests.golden.corpus import Case, corpus
-from tests.golden.grading import broken, graded, judged, said
+from tests.golden.grading import broken, graded, judged, quickly_graded, said
 from tests.golden.oracle import failing
 from tests.golden.plans import FAMILIES
 from tests.golden.small import small_fixture, small_trace
@@ -85,6 +85,14 @@ def test_the_grader_and_the_oracle_agree_on_what_nobody_thinks_of() -> None:
             assert result.passed is (broken(result) == set())
             passed += result.passed
     assert 400 < passed < 4000
+
+
+def test_what_the_published_format_can_say_is_settled_without_words(cases: list[Case]) -> None:
+    """That both ways agree is compared whenever a trace is graded; here, that the quick one is."""
+    published = [case for case in cases if case.fixture["expect"].keys() <= REFUND["expect"].keys()]
+    settled = [quickly_graded(case.fixture, case.trace) for case in published]
+    assert settled == [case.fault is None for case in published]
+    assert min(settled.count(True), settled.count(False)) > 100
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
