@@ -13,6 +13,7 @@ itself, such as a fixture that vanished, is a failed case of the folder.
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect the folder in runs of the whole suite, wherever `testpaths` are.
+    """Collect the folder in runs of the whole suite, wherever it lies.
+
+    One outside of what pytest was started in would go uncollected, and the run would be green.
 
     Raises:
         pytest.UsageError: If there is no such folder.
@@ -43,9 +46,55 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if not fixtures.is_dir():
         raise pytest.UsageError(f"{FIXTURES}: there is no folder {fixtures}")
-    covered = any(_covers(config, arg, fixtures) for arg in config.args)
-    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not covered:
+    if config.args_source is not pytest.Config.ArgsSource.ARGS and not any(
+        _covers(config, arg, fixtures) for arg in config.args
+    ):
         config.args.append(str(fixtures))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Look into the folder, and into nothing else, where pytest passes over one on the way to it."""
+    fixtures = _folder(config, FIXTURES)
+    if fixtures is None or config.args_source is pytest.Config.ArgsSource.ARGS:
+        return None
+    if fixtures.is_relative_to(collection_path):
+        return None if collection_path in _ignored(config) else False
+    way = [folder for folder in fixtures.parents if collection_path.is_relative_to(folder)]
+    passed_over = config.getini("norecursedirs")
+    hidden = [
+        folder
+        for folder in way
+        if folder.is_relative_to(config.rootpath)
+        and folder != config.rootpath
+        and any(fnmatch.fnmatch(folder.name, pattern) for pattern in passed_over)
+    ]
+    return True if hidden and not collection_path.is_relative_to(fixtures) else None
+
+
+def _ignored(config: pytest.Config) -> set[Path]:
+    """What is left out on purpose."""
+    return {(config.invocation_params.dir / p).resolve() for p in config.getoption("ignore") or ()}
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let no run of the whole suite be green that has left the folder out unasked.
+
+    Raises:
+        pytest.UsageError: If something kept the folder from being collected.
+    """
+    config = session.config
+    fixtures = _folder(config, FIXTURES)
+    if fixtures is None or config.args_source is pytest.Config.ArgsSource.ARGS:
+        return
+    left_out = any(fixtures.is_relative_to(path) for path in _ignored(config))
+    if not config.stash.get(_COLLECTED, False) and not left_out:
+        raise pytest.UsageError(
+            f"{FIXTURES}: {fixtures} was not collected; --ignore leaves it out on purpose"
+        )
+
+
+_COLLECTED = pytest.StashKey[bool]()
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -77,6 +126,7 @@ class FixturesFolder(pytest.Directory):
         from benchmark_assets.pipeline.golden import Surroundings, read_fixtures, run_suite
         from benchmark_assets.pipeline.workspace import Workspace
 
+        self.config.stash[_COLLECTED] = True
         traces = _folder(self.config, TRACES)
         assert traces is not None
         workspace = Workspace(load_project(cwd=self.config.rootpath))

@@ -26,6 +26,7 @@ from benchmark_assets.pipeline.replay import (
     Case,
     Outcome,
     Replay,
+    clear,
     find_agent,
     read_cases,
     run_cases,
@@ -112,6 +113,8 @@ def command(
         hiding=_hiding(settings),
     )
     if cases:
+        # Before the agent is looked for: one that cannot be loaded must not leave old traces.
+        clear(cases, out)
         find_agent(replay)
     outcomes = _run(cases, replay)
     failed = [outcome for outcome in outcomes if outcome.error is not None]

@@ -47,6 +47,7 @@ from benchmark_assets.model.golden_suite import (
     Trials,
     because,
 )
+from benchmark_assets.model.identity import path_key
 from benchmark_assets.model.problem import InputError, Problem
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
@@ -408,7 +409,9 @@ def read_golden(file: FixtureFile, grader: Grader, config: ProjectConfig) -> Gol
         return Golden(path, None, tuple(map(str, error.problems)))
     if len(traces) != 1:
         return Golden(path, None, (f"holds {len(traces)} traces; one is a golden trace",))
-    return Golden(path, traces[0], grader.grade(traces[0]).failures)
+    another = of_another(file.fixture, traces[0])
+    failures = grader.grade(traces[0]).failures
+    return Golden(path, traces[0], failures if another is None else (another, *failures))
 
 
 class _Case:
@@ -438,7 +441,7 @@ class _Case:
             cases.append(self._failed(map(str, trials.problems)))
         else:
             if not trials:
-                expected = f"expected {shown_path(traces)}/{self._id}.json"
+                expected = f"expected {shown_path(traces)}/{path_key(self._id)}.json"
                 cases.append(self._failed([f"there is no trace: {expected}"], missing=True))
             for candidate, found in trials:
                 if not isinstance(found, InputError) and len(found) == 1:

@@ -211,8 +211,8 @@ def run_cases(cases: Iterable[Case], replay: Replay) -> Iterator[Outcome]:
         OSError: If a trace cannot be written.
     """
     listed = list(cases)
+    clear(listed, replay.out)
     for case in listed:
-        _clear(replay.out, case)
         if replay.trials > 1:
             _begin(replay, case)
     stop = threading.Event()
@@ -232,8 +232,17 @@ def run_cases(cases: Iterable[Case], replay: Replay) -> Iterator[Outcome]:
             pool.shutdown(cancel_futures=True)
 
 
+def clear(cases: Iterable[Case], out: Path) -> None:
+    """Remove earlier candidates, so that none is taken for one of this replay.
+
+    Raises:
+        OSError: If one cannot be removed.
+    """
+    for case in cases:
+        _clear(out, case)
+
+
 def _clear(out: Path, case: Case) -> None:
-    """Remove earlier candidates, so that none is taken for one of this replay."""
     single = trace_path(out, case.fixture, 1, 1)
     folder = trace_path(out, case.fixture, 1, 2).parent
     old = [single, *(folder.glob("*.json") if folder.is_dir() else ())]

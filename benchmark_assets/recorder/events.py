@@ -129,11 +129,12 @@ def trace_of(events: Iterable[Event]) -> dict[str, Any]:
     ends = {(e.process, e.of): e for e in events if isinstance(e, Returned)}
     tools: list[dict[str, Any]] = []
     questions: list[dict[str, Any]] = []
+    over = any(isinstance(event, Over) for event in events)
     final = None
     for event in _in_order(e for e in events if isinstance(e, Called | Asked | Final)):
         if isinstance(event, Called):
             end = ends.get((event.process, event.at))
-            tools.append(_tool(event, end, pointer("/tools", len(tools)), marks))
+            tools.append(_tool(event, end, pointer("/tools", len(tools)), marks, over=over))
         elif isinstance(event, Final):
             final = event
         else:
@@ -189,10 +190,14 @@ class _Marks:
                     target.append(place + mark.removeprefix(under))
 
 
-def _tool(call: Called, end: Returned | None, place: str, marks: _Marks) -> dict[str, Any]:
+def _tool(
+    call: Called, end: Returned | None, place: str, marks: _Marks, *, over: bool
+) -> dict[str, Any]:
     replaced = end is not None and end.arguments is not UNSET
     marks.of(call, place, but="/arguments" if replaced else None)
     tool = {"name": call.name, "arguments": call.arguments}
+    if end is None and over:
+        tool["error"] = "it had not ended when the agent had"
     if end is not None:
         marks.of(end, place)
         given = {"arguments": end.arguments, "result": end.result, "error": end.error}

@@ -112,11 +112,13 @@ class TraceRecorder:
         call = self.start_tool(name, arguments)
         if error is not None:
             call.fail(error)
-        elif result is not NOT_GIVEN:
+        else:
             call.succeed(result)
 
     def start_tool(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Call:
         """Record that a tool is called now; how it ends is told to the call that is returned.
+
+        A call that has not ended when a replayed agent has is in error.
 
         Calls that run at the same time stand in the order in which they were started.
         """

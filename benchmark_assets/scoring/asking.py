@@ -37,11 +37,23 @@ Words that are as often the name of a change are none: `open_ticket`, `resolve_d
 `load_truck`, `plan_route`, `test_fire`.
 """
 
-_CHANGING = frozenset({("check", "in"), ("check", "out"), ("look", "after")})
+_CHANGING = frozenset({("check", "in"), ("check", "out"), ("look", "after"), ("status", "update")})
 """Two words that change something although the first reads."""
 
 _ACTS = frozenset(
-    ["create", "delete", "execute", "insert", "modify", "overwrite", "remove", "replace", "write"]
+    [
+        "create",
+        "delete",
+        "execute",
+        "insert",
+        "modify",
+        "overwrite",
+        "purge",
+        "remove",
+        "replace",
+        "submit",
+        "write",
+    ]
 )
 """Words that change something also behind one for reading: `find_replace`, `read_write_file`."""
 

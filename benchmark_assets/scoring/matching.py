@@ -32,14 +32,17 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 def any_glob(patterns: Sequence[str]) -> Match:
-    """Return a test whether a name fits one of the globs; case matters."""
+    """Return a test whether a name fits one of the globs; case matters.
+
+    A glob fits itself, so that the name of a tool does, whatever characters are in it.
+    """
     return _any_glob(tuple(patterns))
 
 
 @lru_cache(maxsize=4096)
 def _any_glob(patterns: tuple[str, ...]) -> Match:
-    exact = frozenset(p for p in patterns if not any(c in p for c in "*?["))
-    globs = tuple(_glob(p) for p in patterns if p not in exact)
+    exact = frozenset(patterns)
+    globs = tuple(_glob(p) for p in patterns if any(c in p for c in "*?["))
     if not globs:
         return exact.__contains__
 

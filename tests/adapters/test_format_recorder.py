@@ -166,15 +166,33 @@ def test_no_error_is_none(error: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "mark", [{"status": "error"}, {"status": "Failed"}, {"is_error": True}, {"isError": True}]
+    "mark",
+    [
+        {"status": "error"},
+        {"status": "Failed"},
+        {"status": "timeout"},
+        {"status": "cancelled"},
+        {"is_error": True},
+        {"isError": 1},
+        {"is_error": "true"},
+        {"success": False},
+        {"ok": False},
+        {"error": False, "is_error": True},
+        {"error": False, "status": "failed"},
+    ],
 )
-def test_a_call_that_is_marked_as_failed_failed(mark: dict[str, Any]) -> None:
-    (call,) = one(tools=[{"name": "a", "result": "?", **mark}]).tool_calls
+def test_what_is_marked_as_failed_failed(mark: dict[str, Any]) -> None:
+    found = one(tools=[{"name": "a", "result": "?", **mark}], **mark)
+    (call,) = found.tool_calls
     assert call.status == "error"
     assert call.error is not None
+    assert found.error is not None
 
 
-@pytest.mark.parametrize("mark", [{"status": "ok"}, {"is_error": False}, {"isError": None}])
+@pytest.mark.parametrize(
+    "mark",
+    [{"status": "ok"}, {"is_error": False}, {"isError": None}, {"success": True}, {"ok": "true"}],
+)
 def test_other_marks_say_nothing(mark: dict[str, Any]) -> None:
     (call,) = one(tools=[{"name": "a", **mark}]).tool_calls
     assert (call.status, call.error) == (None, None)

@@ -128,6 +128,42 @@ def test_the_folder_counts_where_testpaths_leave_it_out(
     run(pytester, "-k", "test_a").assert_outcomes(passed=1, deselected=1)
 
 
+@pytest.mark.parametrize("place", [".gold", ".ci/gold", "build", "tests/dist/gold", "../gold"])
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_the_folder_counts_wherever_it_lies(
+    pytester: pytest.Pytester, folders: Folders, place: str, workers: tuple[str, ...]
+) -> None:
+    write(folders.root / "pytest.ini", f"[pytest]\ngolden_fixtures = {place}\n")
+    write(folders.root / "test_a.py", "def test_a():\n    pass\n")
+    target = (folders.root / place).resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    folders.fixtures.rename(target)
+    (folders.traces / "refund.json").unlink()
+    try:
+        result = pytester.runpytest_subprocess("-p", PLUGIN, "-p", "no:cacheprovider", *workers)
+        result.assert_outcomes(passed=1, failed=1)
+    finally:
+        target.rename(folders.fixtures)
+
+
+def test_a_folder_that_something_ignores_counts(
+    pytester: pytest.Pytester, folders: Folders
+) -> None:
+    write(folders.root / "test_a.py", "def test_a():\n    pass\n")
+    write(folders.root / "conftest.py", 'collect_ignore = ["fixtures"]\n')
+    run(pytester).assert_outcomes(passed=2)
+    # On purpose it may be left out.
+    run(pytester, "--ignore", "fixtures").assert_outcomes(passed=1)
+
+
+def test_nothing_else_is_collected_on_the_way(pytester: pytest.Pytester, folders: Folders) -> None:
+    write(folders.root / "pytest.ini", "[pytest]\ngolden_fixtures = build/gold\n")
+    write(folders.root / "build" / "test_copy.py", "def test_copy():\n    pass\n")
+    write(folders.root / "build" / "lib" / "test_copy2.py", "def test_copy():\n    pass\n")
+    folders.fixtures.rename(folders.root / "build" / "gold")
+    run(pytester).assert_outcomes(passed=1)
+
+
 def test_cases_run_in_parallel(pytester: pytest.Pytester, folders: Folders) -> None:
     for number in range(1, 6):
         folders.trace(f"many/{number}")

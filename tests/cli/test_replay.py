@@ -46,6 +46,19 @@ def talks(recorder, rest):
         recorder.on_tool("answer", {"to": turn})
 
 
+def leaves_open(recorder, rest):
+    recorder.start_tool("begun", {"n": 1})
+    begun = threading.Event()
+
+    @recorder.tool
+    def sleep():
+        begun.set()
+        time.sleep(600)
+
+    threading.Thread(target=sleep, daemon=True).start()
+    begun.wait()
+
+
 def raises(recorder, rest):
     raise ValueError("boom")
 
@@ -291,6 +304,24 @@ def test_turns_that_are_no_texts_are_refused(project: Path, turns: Any) -> None:
     assert result.code == 1
     assert "odd.json" in result.err
     assert "input.turns" in result.err
+
+
+@pytest.mark.parametrize("trials", ["1", "3"])
+@pytest.mark.parametrize("agent", ["my_agent:gone", "my_agent:takes_one", "no_such:run"])
+def test_an_agent_that_cannot_be_loaded_leaves_no_old_trace(
+    project: Path, agent: str, trials: str
+) -> None:
+    add(project, "fine")
+    assert replay(project, "--trials", trials).code == 0
+    assert replay(project, "--agent", agent, "--trials", trials).code == 1
+    assert list((project / "traces").rglob("*.json")) == []
+
+
+def test_a_call_that_has_not_ended_when_the_agent_has_is_in_error(project: Path) -> None:
+    add(project, "leaves_open")
+    assert replay(project).code == 0
+    tools = trace(project, "leaves_open")["tools"]
+    assert ["error" in tool for tool in tools] == [False, True, True]
 
 
 FAILURES = [
@@ -567,13 +598,19 @@ SETUPS = [
     (["--agent", "my_agent:yields_async"], "is a generator, of which nothing runs"),
     (["--agent", "exits:run"], "the agent ended its process: sys.exit(5)"),
     (["--agent", "hangs:run", "--timeout", "1"], "did not come to its end within 1 s"),
+]
+NO_CASES = [
     (["--fixtures", "nowhere"], "nowhere: does not exist"),
     (["--fixtures", "empty"], "no fixtures are in it"),
 ]
 
 
-@pytest.mark.parametrize(("args", "error"), SETUPS, ids=[" ".join(args) for args, _ in SETUPS])
-def test_a_wrong_set_up_touches_no_trace(project: Path, args: list[str], error: str) -> None:
+@pytest.mark.parametrize(
+    ("args", "error"), SETUPS + NO_CASES, ids=[" ".join(args) for args, _ in SETUPS + NO_CASES]
+)
+def test_a_wrong_set_up_leaves_nothing_that_may_pass(
+    project: Path, args: list[str], error: str
+) -> None:
     add(project, "fine")
     (project / "broken.py").write_text("import not_installed")
     (project / "exits.py").write_text("import sys\nsys.exit(5)")
@@ -584,7 +621,8 @@ def test_a_wrong_set_up_touches_no_trace(project: Path, args: list[str], error: 
     result = replay(project, *args)
     assert (result.code, result.out) == (1, "")
     assert error in " ".join(result.err.split())
-    assert (project / "traces" / "fine.json").read_text() == "old"
+    # Where it is known what is to be run, an old trace must not stand for it.
+    assert (project / "traces" / "fine.json").exists() == ((args, error) in NO_CASES)
 
 
 def test_no_agent(project: Path) -> None:

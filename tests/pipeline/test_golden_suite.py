@@ -733,3 +733,23 @@ def test_drifted_payloads_are_as_good_as_ever() -> None:
     for case in drifted.cases:
         schema = [check.outcome for check in case.checks if check.name == "schema"]
         assert schema == ["passed"]
+
+
+@pytest.mark.parametrize("fixture", ["hotel/book one", "../x", "ü"])
+def test_a_missing_trace_is_expected_where_it_is_looked_for(folders: Folders, fixture: str) -> None:
+    folders.fixture(fixture, file="it")
+    (missing,) = grade_folder(folders.fixtures, folders.traces)
+    assert missing.result == "MISSING"
+    place = Path(missing.failures[0].partition("expected ")[2])
+    write(place, recording())
+    (found,) = grade_folder(folders.fixtures, folders.traces)
+    assert found.result == "PASS"
+
+
+def test_a_golden_trace_of_another_fixture_is_none(folders: Folders) -> None:
+    folders.fixture("a")
+    folders.trace("a")
+    write(folders.fixtures / "a.golden.json", {**recording(), "fixture": "b"})
+    cases = grade_folder(folders.fixtures, folders.traces)
+    results = {(case.subject, case.result) for case in cases}
+    assert results == {("candidate", "PASS"), ("golden", "FAIL")}

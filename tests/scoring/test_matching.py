@@ -577,3 +577,10 @@ def test_plain_text_of_white_space_is_stable(text: str) -> None:
 )
 def test_globs(patterns: list[str], name: str, fit: bool) -> None:
     assert any_glob(patterns)(name) is fit
+
+
+@pytest.mark.parametrize("name", ["run[admin]", "a*", "b?", "[!x]", "[", "a[b"])
+def test_a_glob_fits_itself(name: str) -> None:
+    assert any_glob([name])(name)
+    assert any_glob(["other", name])(name)
+    assert not any_glob([name])("other")

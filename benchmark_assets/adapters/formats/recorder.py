@@ -100,6 +100,7 @@ class RecorderFormat:
                     for t in value["tools"]
                 ]
                 known = {key: value[key] for key in _FIELDS & value.keys()}
+                known["error"] = _error_of(value)
                 recording = _Recording(tools=tools, **known)
                 yield _snapshot(
                     recording, file.made_id(record or ""), file.origin("recorder", record)
@@ -231,19 +232,41 @@ def _failure(error: Any) -> str | None:
 
 
 def _error_of(tool: dict[str, Any]) -> Any:
-    """What says that a call failed, by the names that other recorders have for it."""
-    if tool.get("error") is None:
-        for key in _FAILED_MARKS:
-            if tool.get(key) is True:
-                return f"{key}: true"
-        status = tool.get("status")
-        if isinstance(status, str) and status.casefold() in _FAILED_STATES:
-            return f"status: {status}"
-    return tool.get("error")
+    """What says that a call, or a run, failed, by the names that other recorders have for it."""
+    error = tool.get("error")
+    if error is not None and error is not False:
+        return error
+    for key, fine in _MARKS.items():
+        mark = tool.get(key)
+        if mark is not None and str(mark).casefold() not in fine:
+            return f"{key}: {json.dumps(mark)}"
+    status = tool.get("status")
+    if isinstance(status, str) and status.casefold() in _FAILED_STATES:
+        return f"status: {status}"
+    return error
 
 
-_FAILED_MARKS = ("is_error", "isError")
-_FAILED_STATES = frozenset({"error", "failed", "failure"})
+_MARKS = {
+    "is_error": ("false", "0", ""),
+    "isError": ("false", "0", ""),
+    "success": ("true", "1"),
+    "ok": ("true", "1"),
+}
+"""Marks of how a call went → what they are of one that went well."""
+
+_FAILED_STATES = frozenset(
+    [
+        "error",
+        "errored",
+        "failed",
+        "failure",
+        "timeout",
+        "timed_out",
+        "cancelled",
+        "canceled",
+        "aborted",
+    ]
+)
 
 
 def _fixture(value: Any) -> dict[str, Any]:

@@ -253,7 +253,8 @@ def _path_checks(
     ]
     if fitting:
         # Of several that fit, the one that accounts for most calls: the others are no extras.
-        legal, used = max(fitting, key=lambda fit: len(fit[1]))
+        # Without a call, a path of no calls was taken, and nothing is known of one of some.
+        legal, used = max(fitting, key=lambda fit: (len(fit[1]), not fit[0].path.path))
         if legal.order == "subset" and not calls and legal.path.path:
             # Nothing was done that is not allowed, and nothing was measured either.
             reason = "no call was made that could be off the path"
