@@ -39,8 +39,6 @@ class LangfuseTraces:
 
     def select(self, selection: Selection, progress: Progress | None = None) -> Iterator[Selected]:
         """Yield the traces asked for, newest first (by id: in the order asked for)."""
-        ...
 
     def snapshot(self, raw: RawTrace) -> TraceSnapshot:
         """A fetched trace, normalised and settled; one that is not complete has a `problem`."""
-        ...
