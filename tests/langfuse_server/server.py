@@ -175,6 +175,7 @@ def check_keys(header: str | None) -> None:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1
+    disable_nagle_algorithm = True
     server: _Listener
 
     def setup(self) -> None:
