@@ -125,7 +125,7 @@ class Contents:
         if stored is not None:
             if trace is not None:
                 stored.row = written(stored.row, trace, stored.row["timestamp"])
-                self._traces.sort(key=trace_order)
+                self._traces.sort(key=trace_order)  # its time may be another
             return stored
         row = trace or {"id": trace_id, "timestamp": min(o["startTime"] for o in observations)}
         stored = self.traces[trace_id] = StoredTrace(written(None, row, row["timestamp"]))

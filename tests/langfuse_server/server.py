@@ -15,14 +15,14 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from . import v1, v2
+from . import otel, scores, v1, v2
 from .answers import NO_SUCH_PAGE, Answer, Params, Refused, html_answer, json_answer, not_found
 from .contents import PROJECT, Contents, Pair, Row
 from .view import Memory, View
@@ -66,6 +66,7 @@ class Server:
         contents: The project's rows.
         model_field: What v2 calls the model's name: `providedModelName`, or `model` on the newest.
         v2_page_missing: Whether a v1 server answers v2's address with a page for people.
+        now: The clock (s since 1970) that scores are dated by.
         requests: Everything that was asked, in the order of the answers.
         most_at_once: The most requests that were in work at the same time.
     """
@@ -74,6 +75,7 @@ class Server:
     contents: Contents
     model_field: str = "providedModelName"
     v2_page_missing: bool = False
+    now: Callable[[], float] = time.time
     requests: list[Request] = field(default_factory=list)
     most_at_once: int = 0
     url: str = ""
@@ -121,7 +123,19 @@ class Server:
             raise Refused(404, {"message": EVENTS_ONLY})
         check_keys(headers.get("Authorization"))
         with self.contents.lock:
+            if method == "POST":
+                return self._write(name, headers, body)
             return self._read(name, params)
+
+    def _write(self, name: str, headers: Any, body: bytes) -> Answer:
+        now = int(self.now() * 1000)
+        if name == "otel/v1/traces":
+            return otel.ingest(self.contents, body, headers)
+        if name == "scores":
+            return scores.post(self.contents, body, now, newest=self.mode == "v2")
+        if name == "ingestion":
+            return scores.ingest(self.contents, body, now)
+        raise Refused(405, {"message": "Method not allowed", "error": "MethodNotAllowedError"})
 
     def _read(self, name: str, params: Params) -> Answer:
         view = View(self.contents, self._memory)
@@ -130,6 +144,10 @@ class Server:
             return projects()
         if name == "v2/observations":
             return self._v2(view, params)
+        if name == "v2/scores":
+            return scores.v2_scores(self.contents, params)
+        if name == "v3/scores":
+            return scores.v3_scores(self.contents, params)
         if first == "traces":
             return v1.trace(view, params, rest) if rest else v1.traces(view, params)
         if first == "observations":
