@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -52,8 +53,8 @@ FULL = "core,basic,time,io,metadata,model,usage,metrics,trace_context"
 
 LARGEST_PAGE = 1000
 
-_MANY_IDS = 100
-"""Most ids in one request: with more, its address is longer than servers take."""
+_LONGEST_IDS = 6_000
+"""Most characters of ids in one request's address: servers and proxies take some 8,000 of all."""
 
 _GUESSED_ROWS = 20
 """Rows of a trace that nobody has counted."""
@@ -224,10 +225,10 @@ class V2Reader:
 
     def _by_ids(self, wanted: Sequence[Listed], fields: str) -> Iterator[tuple[str, _Trace]]:
         """Traces with all their rows, as many in a request as a page holds."""
-        waiting = list(wanted)
-        while waiting:
-            count = self._how_many(waiting) if self._takes_many_ids else 1
-            batch, rest = waiting[:count], waiting[count:]
+        begin = 0
+        while begin < len(wanted):
+            count = self._how_many(wanted[begin : begin + 500]) if self._takes_many_ids else 1
+            batch = wanted[begin : begin + count]
             try:
                 found = self._batch(batch, fields)
             except LangfuseError as error:
@@ -238,14 +239,16 @@ class V2Reader:
                 self._takes_many_ids = False
                 continue
             yield from found
-            waiting = rest
+            begin += count
 
     def _how_many(self, waiting: Sequence[Listed]) -> int:
-        rows = count = 0
+        """How many traces come in one page, as far as is known, and fit into one address."""
+        rows = characters = count = 0
         most = self._sizes[FULL].limit
-        for item in waiting[:_MANY_IDS]:
+        for item in waiting:
             rows += item.observations or _GUESSED_ROWS
-            if rows > most and count:
+            characters += len(quote(f'"{item.trace_id}",'))
+            if count and (rows > most or characters > _LONGEST_IDS):
                 break
             count += 1
         return count
