@@ -189,8 +189,7 @@ class V2Reader:
             yield from stretch.traces(self._rows(environments, [], fields, reach))
             unclear = stretch.unclear
         for trace_id, rows in self._by_ids([_unknown(trace_id) for trace_id in unclear], fields):
-            timestamp = rows.timestamp
-            if timestamp is not None and window.start <= timestamp < window.end:
+            if _is_in(rows, window) and rows.is_of(filters.environments):
                 yield trace_id, rows
 
     def _matching(self, window: Window, filters: Filters) -> Sequence[str]:
@@ -397,8 +396,7 @@ class _Stretch:
                 self.unclear[trace_id] = None
                 continue
             self._closed.add(trace_id)
-            timestamp = trace.timestamp
-            if timestamp is None or not self._window.start <= timestamp < self._window.end:
+            if not _is_in(trace, self._window):
                 continue
             if self._reaches_out(trace):
                 self.unclear[trace_id] = None
@@ -410,6 +408,11 @@ class _Stretch:
         last = trace.last_activity
         beyond = last is not None and last >= self._window.end + AFTER
         return beyond or not trace.ended or (self._partly and trace.orphaned)
+
+
+def _is_in(trace: _Trace, window: Window) -> bool:
+    timestamp = trace.timestamp
+    return timestamp is not None and window.start <= timestamp < window.end
 
 
 def _is_done(trace: _Trace, reached: datetime | None) -> bool:
