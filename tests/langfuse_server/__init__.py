@@ -8,7 +8,9 @@ needed parts are kept in `openapi.json`; the server's own tests hold every answe
 """
 
 from .contents import PROJECT, Pair, Row
+from .faults import Faults
 from .generated import START, generate
+from .oddities import ODDITIES, make_odd, with_oddities
 from .server import (
     ORGANISATION_KEYS,
     PUBLIC_KEY,
@@ -20,11 +22,13 @@ from .server import (
 )
 
 __all__ = [
+    "ODDITIES",
     "ORGANISATION_KEYS",
     "PROJECT",
     "PUBLIC_KEY",
     "SECRET_KEY",
     "START",
+    "Faults",
     "Mode",
     "Pair",
     "Request",
@@ -32,4 +36,6 @@ __all__ = [
     "Server",
     "generate",
     "langfuse_server",
+    "make_odd",
+    "with_oddities",
 ]
