@@ -18,6 +18,8 @@ import pytest
 from tests.langfuse_server import (
     ODDITIES,
     ORGANISATION_KEYS,
+    PUBLIC_KEY,
+    SECRET_KEY,
     START,
     Faults,
     Mode,
@@ -29,6 +31,7 @@ from tests.langfuse_server import (
     make_odd,
     with_oddities,
 )
+from tests.langfuse_server.apart import langfuse_server_apart
 from tests.langfuse_server.contents import iso, milliseconds
 from tests.langfuse_server.openapi import DESCRIPTION, body_faults, faults_of
 from tests.langfuse_server.sdk import langfuse_sdk
@@ -47,7 +50,11 @@ class Reader:
     def __init__(self, server: Server, keys: tuple[str, str] | None = None) -> None:
         self.server = server
         self.client = httpx.Client(
-            base_url=server.url + API, auth=keys or server.keys, timeout=10, trust_env=False
+            base_url=server.url + API,
+            auth=keys or server.keys,
+            timeout=10,
+            trust_env=False,
+            verify=False,
         )
 
     def get(self, path: str, **params: Any) -> httpx.Response:
@@ -1121,3 +1128,77 @@ def test_a_list_is_searched_once_however_many_pages_it_has(readers: Any) -> None
         assert len(reader.cursor(limit=1000, fields=EVERYTHING)) == sum(len(r) for _, r in pairs)
         assert server.memory.searches == 2
     assert server.count(f"{API}traces") == 20
+
+
+def test_a_server_apart_is_the_same_server(readers: Any) -> None:
+    with langfuse_server_apart(20, seed=5, mode="dual") as apart:
+        client = httpx.Client(
+            base_url=apart.url + API, auth=(PUBLIC_KEY, SECRET_KEY), trust_env=False, verify=False
+        )
+        with client:
+            there = client.get("traces", params={"limit": 20})
+            apart.break_by(Faults(always=503))
+            assert client.get("traces").status_code == 503
+        assert [(r.path, r.status) for r in apart.requests] == [
+            (f"{API}traces", 200),
+            (f"{API}traces", 503),
+        ]
+        assert apart.most_at_once == 1
+    with langfuse_server(generate(20, seed=5), "dual") as server:
+        assert readers(server).get("traces", limit=20).content == there.content
+
+
+def test_a_reader_that_tries_again_gets_everything_in_spite_of_all_faults(readers: Any) -> None:
+    """The worst of both worlds at once: what a reader of the project has to come through."""
+    faults = Faults(
+        seed=4,
+        server_errors=0.05,
+        gateway_timeouts=0.02,
+        resets=0.05,
+        truncated=0.05,
+        cut=0.02,
+        html=0.02,
+        burst_every=20,
+        burst=3,
+        duplicates=0.1,
+        arrivals=tuple(generate(40, seed=21, start=START + timedelta(days=1))),
+    )
+    pairs = generate(300, seed=20)
+    until = (START + timedelta(days=1)).isoformat()
+
+    def again(ask: Any) -> Any:
+        for _ in range(20):
+            try:
+                answer = ask()
+                if answer.status_code == 200:
+                    return answer.json()
+            except (httpx.HTTPError, json.JSONDecodeError):
+                pass
+        raise AssertionError("no answer in twenty tries")
+
+    with langfuse_server(pairs, "dual", faults) as server:
+        reader = readers(server)
+        traces: list[str] = []
+        for page in range(1, 31):
+            params = {"page": page, "limit": 10, "toTimestamp": until}
+            traces += ids(again(lambda p=params: reader.get("traces", **p))["data"])
+        rows: list[Row] = []
+        at: dict[str, str] = {}
+        while True:
+            page = again(
+                lambda p=dict(at): reader.get("v2/observations", limit=50, toStartTime=until, **p)
+            )
+            rows += page["data"]
+            if "cursor" not in page["meta"]:
+                break
+            at = {"cursor": page["meta"]["cursor"]}
+    assert Counter(traces) == Counter(t["id"] for t, _ in pairs)
+    held = {row["id"] for _, found in pairs for row in found if row["startTime"] < iso_of(until)}
+    assert set(ids(rows)) == held
+    assert len(rows) > len(held)
+    met = Counter(request.fault for request in server.requests)
+    assert len(met) == 8, met
+
+
+def iso_of(time: str) -> str:
+    return iso(milliseconds(time))
