@@ -18,7 +18,9 @@ from benchmark_assets import __version__
 from benchmark_assets.adapters.contract_files import dump_contract, parse_contract
 from benchmark_assets.adapters.formats.base import TraceFile
 from benchmark_assets.adapters.project_file import load_project
-from benchmark_assets.cli.one_trace import read_one, snapshot_option, trace_id_option
+from benchmark_assets.adapters.trace_source import Selection
+from benchmark_assets.cli.live_options import Access, LiveCommand, access_options, one_trace_options
+from benchmark_assets.cli.one_trace import file_or_server_option, find_one, snapshot_option
 from benchmark_assets.cli.options import config_option, format_option, json_option
 from benchmark_assets.cli.output import print_problems, stderr
 from benchmark_assets.model.contract import Contract
@@ -55,9 +57,10 @@ def _text(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     return value
 
 
-@click.command("generate-contract")
+@click.command("generate-contract", cls=LiveCommand)
 @snapshot_option
-@trace_id_option
+@file_or_server_option
+@one_trace_options
 @click.option(
     "--workflow", callback=_text, help="The contract's workflow; default: the trace's own."
 )
@@ -86,12 +89,15 @@ def _text(ctx: click.Context, param: click.Parameter, value: str | None) -> str 
     callback=_text,
     help="The harness profile that says what tools do; default: the one that knows most of them.",
 )
+@access_options
 @format_option
 @config_option
 @json_option
 def command(
     snapshot: Path | None,
     trace_id: str | None,
+    selection: Selection | None,
+    access: Access,
     workflow: str | None,
     out: Path | None,
     force: bool,
@@ -106,7 +112,8 @@ def command(
 ) -> None:
     """Write a starter contract from what one trace did.
 
-    It demands the skills, reads, changes and tools of that one run. What could not be mapped is
+    The trace is in a file (--from-file), or fetched from Langfuse: by --trace-id, or the newest
+    one for which conditions such as --filter hold. The contract demands the skills, reads, changes and tools of that one run. What could not be mapped is
     a warning, and so is every check that the trace itself would fail: review them, decide what
     any run must do, and loosen the rest.
 
@@ -114,11 +121,7 @@ def command(
 
     Example: bench generate-contract --from-file run.json --out contracts/refund.yaml
     """
-    if snapshot is None:
-        raise click.UsageError(
-            "name the file that the trace is saved in: --from-file FILE"
-            + ("" if trace_id is None else ". Traces are not fetched by id yet: save it first")
-        )
+    find = find_one("--from-file", snapshot, trace_id, selection, access, format_name=format_name)
     if out is not None and out.exists() and not force:
         cure = "name another file, or overwrite it with --force"
         raise InputError(Problem("exists already", file=printable(str(out)), cure=cure))
@@ -128,7 +131,7 @@ def command(
         raise click.UsageError(
             f"there is no harness profile '{harness}'; there are: {', '.join(known)}"
         )
-    file, trace = read_one(snapshot, trace_id, workspace.project.config, format_name=format_name)
+    file, trace = find(workspace)
     if trace.problem is not None:
         raise InputError(file.problem(f"no contract can be made of this trace: {trace.problem}"))
     evidence = Evidence(trace, workspace.rules.profiles)
