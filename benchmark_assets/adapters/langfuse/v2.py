@@ -35,6 +35,7 @@ from benchmark_assets.adapters.langfuse.paging import Sizes, iso
 from benchmark_assets.adapters.langfuse.readers import (
     AFTER,
     BEFORE,
+    FURTHER_BEFORE,
     Api,
     Arrival,
     Filters,
@@ -187,6 +188,10 @@ class V2Reader:
             reach = Window(window.start - BEFORE, window.end + AFTER)
             environments = {"environment": filters.environments}
             yield from stretch.traces(self._rows(environments, [], fields, reach))
+            if stretch.began_early:
+                earlier = Window(window.start - FURTHER_BEFORE, reach.start)
+                for page in self._rows(environments, [], LEAN, earlier):
+                    stretch.note(page.rows)
             unclear = stretch.unclear
         for trace_id, rows in self._by_ids([_unknown(trace_id) for trace_id in unclear], fields):
             if _is_in(rows, window) and rows.is_of(filters.environments):
@@ -357,9 +362,11 @@ class _Stretch:
 
     Attributes:
         unclear: Traces that have to be looked up by id.
+        began_early: Whether a trace began so early in the window that rows of it may lie before.
     """
 
     def __init__(self, window: Window, *, partly: bool) -> None:
+        self.began_early = False
         self._window = window
         self._partly = partly
         self._open: dict[str, _Trace] = {}
@@ -375,6 +382,13 @@ class _Stretch:
             for reached in times:
                 yield from self._close(reached)
         yield from self._close(None)
+
+    def note(self, rows: Iterable[Row]) -> None:
+        """Look at rows from before the window: traces that are known have to be looked up."""
+        for row in rows:
+            trace_id = trace_id_of(row)
+            if trace_id is not None and trace_id in self._closed:
+                self.unclear[trace_id] = None
 
     def _take(self, row: Row, *, lossy: bool) -> None:
         trace_id = trace_id_of(row)
@@ -398,6 +412,8 @@ class _Stretch:
             self._closed.add(trace_id)
             if not _is_in(trace, self._window):
                 continue
+            edge = self._window.start + FURTHER_BEFORE
+            self.began_early = self.began_early or _is_in(trace, Window(self._window.start, edge))
             if self._reaches_out(trace):
                 self.unclear[trace_id] = None
             else:
