@@ -193,6 +193,9 @@ class _Session:
         yield self._credentials_line()
         works: dict[str, Step] = {}
         for step in steps(self._client):
+            if step.path == HEALTH and step.kind == "gone":
+                cure = "check LANGFUSE_BASE_URL: no Langfuse answers here"
+                step = step._replace(kind="wrong_host", cure=cure)
             yield self._line(step)
             if step.ok:
                 works[step.path] = step
@@ -200,6 +203,7 @@ class _Session:
                 return
         apis = self._apis(works)
         if not apis:
+            yield from self._not_by_that_api(works)
             return
         for step in environment_steps(self._client, apis[0]):
             yield self._line(step)
@@ -219,6 +223,18 @@ class _Session:
         if {TRACES, OBSERVATIONS} <= works.keys():
             found.append("v1")
         return [api for api in found if self._access.api in ("auto", api)]
+
+    def _not_by_that_api(self, works: dict[str, Step]) -> Iterator[Line]:
+        """That the server can be read, but not as it was asked to be."""
+        from benchmark_assets.adapters.langfuse.servers import OBSERVATIONS_V2, TRACES
+
+        if self._access.api != "auto" and works.keys() & {OBSERVATIONS_V2, TRACES}:
+            yield Line(
+                step="Reading as asked",
+                state="failed",
+                detail=f"the server has no API {self._access.api}",
+                cure="leave out --api: what the server has is found out",
+            )
 
     def _credentials_line(self) -> Line:
         credentials = self._credentials

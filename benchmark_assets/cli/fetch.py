@@ -168,8 +168,8 @@ def _write(
             if raw:
                 data = live.file(selected).data
             else:
-                data = live.without_keys(_ENCODER.encode(live.snapshot(selected)))
-            write(data + b"\n")
+                data = live.without_keys(_ENCODER.encode(live.snapshot(selected)) + b"\n")
+            write(data)
             done.note(live, selected)
             report("fetching traces", done.written, total)
     done.finished = True

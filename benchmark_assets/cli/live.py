@@ -75,8 +75,8 @@ class Live:
         yield from islice(traces.select(selection, progress), selection.limit)
 
     def file(self, selected: Selected) -> TraceFile:
-        """A trace as the server gave it, as `fetch --raw` writes it."""
-        data = msgspec.json.encode(selected.document, order="deterministic")
+        """A trace as the server gave it: the very bytes that `fetch --raw` writes."""
+        data = msgspec.json.encode(selected.document, order="deterministic") + b"\n"
         link = self.link(selected.snapshot.trace_id)
         return TraceFile(link, f"{selected.snapshot.trace_id}.json", self.without_keys(data))
 
@@ -245,7 +245,13 @@ def none_found(live: Live, selection: Selection, progress: Progress) -> Problem:
     looked = f"; {plural(progress.looked_at, 'trace')} looked at" if progress.looked_at else ""
     stopped = "" if progress.stopped is None else f" ({progress.stopped})"
     cure = "ask for less"
-    if progress.stopped is not None:
+    dotted = [key for key in selection.filters if "." in key]
+    if dotted and live.server.api == "v1":
+        cure = (
+            f"ask for less: API v1 finds keys at the top of metadata only, so '{dotted[0]}' cannot "
+            "be one within another"
+        )
+    elif progress.stopped is not None:
         cure = "narrow the time with --from and --to, or raise --scan-cap"
     elif live.credentials.environments:
         cure = "ask for less, or in every environment: --langfuse-environment '*'"
