@@ -17,16 +17,19 @@ from benchmark_assets.adapters.trace_source import Progress, Selection
 from benchmark_assets.adapters.traces import why_unplaced
 from benchmark_assets.cli.live import (
     Live,
+    api_of,
     environment_described,
     find_credentials,
     limits_of,
     none_found,
     reader_of,
+    source_of,
 )
 from benchmark_assets.cli.live_options import Access, LiveCommand, access_options, given_text
 from benchmark_assets.cli.options import config_option, json_option
 from benchmark_assets.cli.output import EXIT_CLEAN, EXIT_SETUP, EXIT_WARN, stdout
 from benchmark_assets.model.problem import InputError
+from benchmark_assets.model.project import LangfuseSource
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.machine import indented
@@ -43,7 +46,7 @@ PATIENCE_S = 20.0
 TIMEOUT_S = 20.0
 """People are waiting: what does not work the second time is said not to work."""
 
-_FATAL = ("wrong_host", "not_langfuse", "connection", "deadline", "budget")
+_FATAL = ("gone", "wrong_host", "not_langfuse", "connection", "deadline", "budget")
 """What goes wrong with the first step and must go wrong with all others."""
 
 
@@ -156,17 +159,18 @@ def _lines(
     from benchmark_assets.adapters.langfuse.http import Client
 
     try:
-        credentials = find_credentials(access)
+        source = source_of(access, workspace.project.config)
+        credentials = find_credentials(access, source)
     except InputError as error:
         for problem in error.problems:
             cure = problem.cure
             yield Line(step="Credentials", state="failed", detail=problem.message, cure=cure)
         return
     limits = replace(
-        limits_of(access), attempts=ATTEMPTS, patience_s=PATIENCE_S, timeout_s=TIMEOUT_S
+        limits_of(access, source), attempts=ATTEMPTS, patience_s=PATIENCE_S, timeout_s=TIMEOUT_S
     )
     with Client(credentials, limits=limits) as client:
-        session = _Session(access, workspace, credentials, client)
+        session = _Session(access, workspace, credentials, client, source)
         for line in session.lines(trace_id, run_fetch=run_fetch):
             line.detail = scrub(printable(line.detail), credentials)
             line.path = None if line.path is None else scrub(line.path, credentials)
@@ -177,12 +181,19 @@ class _Session:
     """One server that is being debugged."""
 
     def __init__(
-        self, access: Access, workspace: Workspace, credentials: Credentials, client: Client
+        self,
+        access: Access,
+        workspace: Workspace,
+        credentials: Credentials,
+        client: Client,
+        source: LangfuseSource | None,
     ) -> None:
         self._access = access
         self._workspace = workspace
         self._credentials = credentials
         self._client = client
+        self._source = source
+        self._api = api_of(access, source)
         self._before = (0, 0, 0)
 
     def lines(self, trace_id: str | None, *, run_fetch: bool) -> Iterator[Line]:
@@ -193,10 +204,10 @@ class _Session:
         yield self._credentials_line()
         works: dict[str, Step] = {}
         for step in steps(self._client):
+            line = self._line(step)
             if step.path == HEALTH and step.kind == "gone":
-                cure = "check LANGFUSE_BASE_URL: no Langfuse answers here"
-                step = step._replace(kind="wrong_host", cure=cure)
-            yield self._line(step)
+                line.cure = "check LANGFUSE_BASE_URL: no Langfuse answers here"
+            yield line
             if step.ok:
                 works[step.path] = step
             elif step.path == HEALTH and step.kind in _FATAL:
@@ -222,18 +233,18 @@ class _Session:
             found.append("v2")
         if {TRACES, OBSERVATIONS} <= works.keys():
             found.append("v1")
-        return [api for api in found if self._access.api in ("auto", api)]
+        return [api for api in found if self._api in ("auto", api)]
 
     def _not_by_that_api(self, works: dict[str, Step]) -> Iterator[Line]:
         """That the server can be read, but not as it was asked to be."""
         from benchmark_assets.adapters.langfuse.servers import OBSERVATIONS_V2, TRACES
 
-        if self._access.api != "auto" and works.keys() & {OBSERVATIONS_V2, TRACES}:
+        if self._api != "auto" and works.keys() & {OBSERVATIONS_V2, TRACES}:
             yield Line(
                 step="Reading as asked",
                 state="failed",
-                detail=f"the server has no API {self._access.api}",
-                cure="leave out --api: what the server has is found out",
+                detail=f"the server has no API {self._api}",
+                cure="leave out --api, or `api` of the source: what the server has is found out",
             )
 
     def _credentials_line(self) -> Line:
@@ -313,6 +324,7 @@ class _Session:
             reader_of(self._access, self._client, server),
             self._workspace.project,
             self._workspace.rules.profiles,
+            self._source,
         )
 
     def _read(self, snapshot: TraceSnapshot) -> Line:

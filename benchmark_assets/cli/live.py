@@ -24,7 +24,8 @@ from benchmark_assets.adapters.trace_source import Progress, Selected, Selection
 from benchmark_assets.cli.live_options import Access
 from benchmark_assets.cli.output import stderr
 from benchmark_assets.model.harness import HarnessProfile
-from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.model.problem import InputError, Problem, did_you_mean
+from benchmark_assets.model.project import LangfuseSource, ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.report.text import plural, printable
 from benchmark_assets.scoring.evidence import Evidence
@@ -48,6 +49,9 @@ class Live:
         client: Asks it.
         server: What it is.
         reader: Reads its traces.
+        project: Settles what traces are of.
+        profiles: Tell which skills a trace loaded.
+        source: The source of `benchmark.yaml` that is asked; None for none.
     """
 
     credentials: Credentials
@@ -56,6 +60,7 @@ class Live:
     reader: Reader
     project: Project
     profiles: Sequence[HarnessProfile]
+    source: LangfuseSource | None = None
 
     def select(self, selection: Selection, progress: Progress | None = None) -> Iterator[Selected]:
         """Yield the traces asked for, newest first.
@@ -65,6 +70,8 @@ class Live:
         """
         from benchmark_assets.adapters.langfuse.selection import LangfuseTraces
 
+        if self.source is not None and not selection.ids:
+            selection = of_source(selection, self.source)
         traces = LangfuseTraces(
             self.reader,
             self.project.config,
@@ -126,15 +133,15 @@ def connected(
     from benchmark_assets.adapters.langfuse.http import Client
     from benchmark_assets.adapters.langfuse.servers import probe
 
-    credentials = find_credentials(access)
-    with Client(credentials, limits=limits_of(access)) as client:
-        server = probe(client, access.api)
-        yield Live(
-            credentials, client, server, reader_of(access, client, server), project, profiles
-        )
+    source = source_of(access, project.config)
+    credentials = find_credentials(access, source)
+    with Client(credentials, limits=limits_of(access, source)) as client:
+        server = probe(client, api_of(access, source))
+        reader = reader_of(access, client, server)
+        yield Live(credentials, client, server, reader, project, profiles, source)
 
 
-def find_credentials(access: Access) -> Credentials:
+def find_credentials(access: Access, source: LangfuseSource | None) -> Credentials:
     """What the server is asked with.
 
     Raises:
@@ -142,14 +149,22 @@ def find_credentials(access: Access) -> Credentials:
     """
     from benchmark_assets.adapters.langfuse.credentials import resolve
 
-    return resolve(flags=access.flags, env=os.environ, folder=Path.cwd())
+    return resolve(flags=access.flags, env=os.environ, folder=Path.cwd(), source=source)
 
 
-def limits_of(access: Access) -> Limits:
+def limits_of(access: Access, source: LangfuseSource | None) -> Limits:
     """What bounds the requests."""
     from benchmark_assets.adapters.langfuse.http import Limits
 
-    return Limits(deadline_s=access.deadline_s, requests=access.requests)
+    limits = Limits(deadline_s=access.deadline_s, requests=access.requests)
+    if source is None:
+        return limits
+    return replace(limits, per_minute=source.requests_per_minute, in_flight=source.in_flight)
+
+
+def api_of(access: Access, source: LangfuseSource | None) -> str:
+    """The API to read with: as it was asked for, else as the source says."""
+    return access.api if access.api != "auto" or source is None else source.api
 
 
 def reader_of(access: Access, client: Client, server: Server) -> Reader:
@@ -168,6 +183,61 @@ def arrival_of(access: Access) -> Arrival:
     if access.wait_s is None:
         return Arrival()
     return replace(Arrival(), wait_s=access.wait_s, missing_s=access.wait_s)
+
+
+# A source of benchmark.yaml.
+
+
+def source_of(access: Access, config: ProjectConfig) -> LangfuseSource | None:
+    """The source that was named; None if none was.
+
+    Raises:
+        click.UsageError: If there is none of that name, or it is of another kind.
+    """
+    if access.source is None:
+        return None
+    sources = [source for source in config.sources if isinstance(source, LangfuseSource)]
+    for source in sources:
+        if source.name == access.source:
+            return source
+    name, known = printable(access.source), [source.name for source in sources]
+    if any(source.name == access.source for source in config.sources):
+        raise click.UsageError(f"the source '{name}' is no Langfuse server: its files are there")
+    cure = did_you_mean(access.source, known) or (
+        f"there are: {', '.join(known)}"
+        if known
+        else "add it to `sources` of benchmark.yaml, with `kind: langfuse`"
+    )
+    raise click.UsageError(f"there is no Langfuse source '{name}'; {cure}")
+
+
+def of_source(selection: Selection, source: LangfuseSource) -> Selection:
+    """A selection among the traces of a source: what the source asks for must hold, too.
+
+    Raises:
+        click.UsageError: If nothing can be both.
+    """
+    filters = dict(selection.filters)
+    for key, values in source.filter.items():
+        both = tuple(value for value in filters.get(key, values) if value in values)
+        if not both:
+            raise click.UsageError(
+                f"the source '{source.name}' has only traces whose {key} is {' or '.join(values)}"
+            )
+        filters[key] = both
+    name = selection.name
+    if source.names and name is None:
+        if len(source.names) > 1:
+            names = ", ".join(source.names)
+            raise click.UsageError(
+                f"the source '{source.name}' has traces of several names: choose one of {names}"
+            )
+        name = source.names[0]
+    if source.names and name not in source.names:
+        names = ", ".join(source.names)
+        raise click.UsageError(f"the source '{source.name}' has only traces named {names}")
+    tags = tuple(dict.fromkeys((*source.tags, *selection.tags)))
+    return msgspec.structs.replace(selection, filters=filters, name=name, tags=tags)
 
 
 # What is said.

@@ -133,6 +133,7 @@ def test_a_contract_of_the_newest_match(server: Server, here: Path) -> None:
     report = json.loads(result.out)
     assert report["trace_id"] == newest["id"]
     assert report["contract"]["name"] == "What people see"
-    args = ("--trace-name", "planner", "--workflow", "w", "--json")
+    named = ("--trace-name", "planner", "--workflow", "w", "--json")
     newest = next(t for t, _ in HOME if t["name"] == "planner")
-    assert json.loads(ask(server, here, "generate-contract", *args).out)["trace_id"] == newest["id"]
+    result = ask(server, here, "generate-contract", *named)
+    assert json.loads(result.out)["trace_id"] == newest["id"]

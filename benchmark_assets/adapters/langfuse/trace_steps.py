@@ -24,6 +24,11 @@ _SAMPLE = 100
 
 _LEAN = "core,basic,time"
 
+_LOST = (
+    "check the id, and that the keys are of the trace's project; one that was sent a moment ago "
+    "takes a while"
+)
+
 
 class _Found(NamedTuple):
     """What an answer said: whether that is well, in words, and what to do if it is not."""
@@ -37,11 +42,7 @@ def environment_steps(client: Client, api: Api) -> Iterator[Step]:
     """Whether there are traces in the environments that are asked for, and where else."""
     asked = client.credentials.environments
     path = _LISTS[api]
-    yield _step(
-        "Environment",
-        path,
-        lambda: _environment(client, api, asked),
-    )
+    yield _step("Environment", path, lambda: _environment(client, api, asked))
 
 
 def trace_steps(client: Client, apis: Sequence[Api], trace_id: str) -> Iterator[Step]:
@@ -55,19 +56,21 @@ def trace_steps(client: Client, apis: Sequence[Api], trace_id: str) -> Iterator[
     asked = client.credentials.environments
     if "v1" in apis:
         path = f"{TRACES}/{quote(trace_id, safe='')}"
-        yield _step("The trace (API v1)", path, lambda: _trace(client, path, asked))
+        step = _step("The trace (API v1)", path, lambda: _trace(client, path, asked))
+        there = step.ok
+        yield step
         params: Params = {"traceId": trace_id, "limit": _SAMPLE}
         yield _step(
             "Its observations (API v1)",
             OBSERVATIONS,
-            lambda: _rows(client.get_json(OBSERVATIONS, params), asked),
+            lambda: _rows(client.get_json(OBSERVATIONS, params), asked, there=there),
         )
     if "v2" in apis:
         lean: Params = {"traceId": trace_id, "limit": 1000, "fields": _LEAN}
         yield _step(
             "Its observations (API v2)",
             OBSERVATIONS_V2,
-            lambda: _rows(client.get_json(OBSERVATIONS_V2, lean), asked),
+            lambda: _rows(client.get_json(OBSERVATIONS_V2, lean), asked, there=False),
         )
 
 
@@ -79,10 +82,7 @@ def _step(name: str, path: str, ask: Callable[[], _Found]) -> Step:
         seconds = time.perf_counter() - started
         cure = error.cure
         if error.kind == "gone":
-            cure = (
-                "check the id, and that the keys are of the trace's project; one that was sent a "
-                "moment ago takes a while"
-            )
+            cure = _LOST
         return Step(name, path, False, error.message, cure, seconds, error.kind)
     return Step(name, path, found.ok, found.detail, found.cure, time.perf_counter() - started)
 
@@ -129,15 +129,11 @@ def _trace(client: Client, path: str, asked: Sequence[str]) -> _Found:
     return _placed(f"{count} observations, {name}", {environment}, asked)
 
 
-def _rows(answer: Any, asked: Sequence[str]) -> _Found:
+def _rows(answer: Any, asked: Sequence[str], *, there: bool) -> _Found:
+    """What a trace's rows say; `there` if the trace is known to exist without them."""
     found = data_of(answer)
     if not found:
-        return _Found(
-            False,
-            "none",
-            "check the id, and that the keys are of the trace's project; one that was sent a "
-            "moment ago takes a while",
-        )
+        return _Found(there, "none", "none have arrived yet, if there are any" if there else _LOST)
     rows = Rows(found)
     more = " or more" if len(found) >= _SAMPLE else ""
     repeated = "" if len(rows) == len(found) else f" ({len(found) - len(rows)} came twice)"
