@@ -205,6 +205,8 @@ class _Session:
         works: dict[str, Step] = {}
         for step in steps(self._client):
             line = self._line(step)
+            if line.state == "absent":
+                line.cure = "not every server has it, see Reading"
             if step.path == HEALTH and step.kind == "gone":
                 line.cure = "check LANGFUSE_BASE_URL: no Langfuse answers here"
             yield line
