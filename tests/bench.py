@@ -13,6 +13,9 @@ import pyarrow.parquet as pq
 
 from benchmark_assets.cli.main import main
 
+ELSEWHERE = ("BENCH_", "DAGSTER_", "LANGFUSE_", "TRACE_ID")
+"""Variables, by how their names begin, that would lead a command elsewhere."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -24,8 +27,8 @@ class Result:
 
 
 def _environment(env: dict[str, str] | None) -> dict[str, str]:
-    """The environment without what could lead a command to another project or instance."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("BENCH_", "DAGSTER_"))}
+    """The environment without what could lead a command to another project, instance or server."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(ELSEWHERE)}
     return {**clean, "COLUMNS": "80", **(env or {})}
 
 

@@ -22,8 +22,10 @@ from benchmark_assets.model.problem import InputError, Problem
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "agree": ("agree", "Compare verdicts with labels of the same traces."),
+    "debug": ("debug", "Ask a Langfuse server step by step what works."),
     "demo": ("demo", "Run the whole graph on embedded traces."),
     "families": ("families", "List the kinds of fidelity comparisons."),
+    "fetch": ("fetch", "Fetch traces from Langfuse into a file."),
     "generate-contract": ("generate_contract", "Write a starter contract from one trace."),
     "golden": ("golden", "Grade candidate traces by fixtures."),
     "import-tasks": ("import_tasks", "Write contracts from a benchmark's ground truth."),
@@ -45,6 +47,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Command → module in this package, and what it does in one line."""
 
 ALIASES: dict[str, str] = {
+    "debug-trace": "debug",
+    "fetch-trace": "fetch",
     "generate-contract": "generate-contract",
     "replay-suite": "replay",
     "run-verify": "verify",

@@ -1,4 +1,4 @@
-"""Reading the one trace that a command was asked about, from a file that may hold several.
+"""Finding the one trace that a command was asked about: in a file, or on a Langfuse server.
 
 Belongs here: what `bench verify`, `bench generate-contract` and `bench workflow-trace-fidelity`
 share. Does not belong here: what they do with the trace.
@@ -6,17 +6,21 @@ share. Does not belong here: what they do with the trace.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 import msgspec
 
 from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.adapters.trace_source import Selection
 from benchmark_assets.adapters.traces import read_traces
+from benchmark_assets.cli.live import asked_for, fetch_one, refuse_conditions
+from benchmark_assets.cli.live_options import Access, given_text, trace_id_given
 from benchmark_assets.model.problem import InputError, Problem, did_you_mean
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
+from benchmark_assets.pipeline.workspace import Workspace
 from benchmark_assets.report.text import printable
 
 snapshot_option = click.option(
@@ -32,8 +36,55 @@ trace_id_option = click.option(
     help="Which trace, where the file holds several; default: TRACE_ID.",
 )
 
+file_or_server_option = click.option(
+    "--trace-id",
+    envvar="TRACE_ID",
+    callback=given_text,
+    metavar="ID",
+    help="Which trace of the file; without a file, the one to fetch. Default: TRACE_ID.",
+)
+
+Find = Callable[[Workspace], tuple[TraceFile, TraceSnapshot]]
+"""Finds the trace: the file it is in, or as a server gave it; and the snapshot."""
+
 LISTED = 20
 """Most ids of traces that an error lists."""
+
+
+def find_one(
+    option: str,
+    path: Path | None,
+    trace_id: str | None,
+    selection: Selection | None,
+    access: Access,
+    *,
+    format_name: str,
+) -> Find:
+    """How to find the trace that was asked for; nothing is read yet.
+
+    Args:
+        option: The option that names a file.
+        path: The file; None to ask a server.
+        trace_id: The trace's id, if it was given.
+        selection: Other conditions; None for none.
+        access: How a server is asked.
+        format_name: The file's format.
+
+    Raises:
+        click.UsageError: If nothing was asked for, or both a file and a server.
+    """
+    if path is not None:
+        refuse_conditions(selection, option)
+        return lambda workspace: read_one(
+            path, trace_id, workspace.project.config, format_name=format_name
+        )
+    wanted = asked_for(trace_id_given(trace_id, selection), selection)
+    if wanted is None:
+        raise click.UsageError(
+            f"name the file that the trace is saved in, {option} FILE, or the trace to fetch from "
+            "Langfuse: --trace-id ID, or conditions such as --filter KEY=VALUE"
+        )
+    return lambda workspace: fetch_one(access, wanted, workspace.project, workspace.rules.profiles)
 
 
 def read_one(

@@ -11,8 +11,15 @@ from rich.text import Text
 
 from benchmark_assets.adapters.contract_files import ContractFile, find_contract
 from benchmark_assets.adapters.project_file import load_project
+from benchmark_assets.adapters.trace_source import Selection
 from benchmark_assets.adapters.traces import why_unplaced
-from benchmark_assets.cli.one_trace import read_one, snapshot_option, trace_id_option
+from benchmark_assets.cli.live_options import Access, LiveCommand, access_options, one_trace_options
+from benchmark_assets.cli.one_trace import (
+    Find,
+    file_or_server_option,
+    find_one,
+    snapshot_option,
+)
 from benchmark_assets.cli.options import config_option, format_option, json_option
 from benchmark_assets.cli.output import (
     EXIT_CLEAN,
@@ -43,10 +50,11 @@ from benchmark_assets.scoring.routing import applies, describe
 _EXIT = {True: EXIT_CLEAN, False: EXIT_FAILED, None: EXIT_NO_VERDICT}
 
 
-@click.command("verify")
+@click.command("verify", cls=LiveCommand)
 @click.option("--contract", "contract_name", help="Contract file, or the id of a contract.")
 @snapshot_option
-@trace_id_option
+@file_or_server_option
+@one_trace_options
 @click.option(
     "--plugins",
     "plugin_names",
@@ -62,6 +70,7 @@ _EXIT = {True: EXIT_CLEAN, False: EXIT_FAILED, None: EXIT_NO_VERDICT}
 @click.option(
     "-v", "--verbose", is_flag=True, help="Print values whole, and those of passed checks too."
 )
+@access_options
 @format_option
 @config_option
 @json_option
@@ -69,6 +78,8 @@ def command(
     contract_name: str | None,
     snapshot: Path | None,
     trace_id: str | None,
+    selection: Selection | None,
+    access: Access,
     plugin_names: tuple[str, ...],
     list_plugins: bool,
     out: Path | None,
@@ -79,7 +90,8 @@ def command(
 ) -> None:
     """Judge one trace by one contract, and list every check.
 
-    The contract is used whether or not its `applies_to` selects the trace. A trace may lack a
+    The trace is in a file (--snapshot), or fetched from Langfuse: by --trace-id, or the newest one
+    for which conditions such as --filter hold. The contract is used whether or not its `applies_to` selects the trace. A trace may lack a
     model or a time.
 
     Exit codes: 0 passed; 1 failed; 2 nothing was checked, the trace could not be evaluated, or
@@ -95,19 +107,10 @@ def command(
         chosen = _choose(plugin_names, workspace.rules.plugins)
         if contract_name is None:
             raise click.UsageError("name the contract: --contract FILE")
-        if snapshot is None:
-            raise click.UsageError(
-                "name the file that the trace is saved in: --snapshot FILE"
-                + ("" if trace_id is None else ". Traces are not fetched by id yet: save it first")
-            )
-        verification = _verify(
-            contract_name,
-            snapshot,
-            trace_id,
-            chosen,
-            format_name=format_name,
-            workspace=workspace,
+        find = find_one(
+            "--snapshot", snapshot, trace_id, selection, access, format_name=format_name
         )
+        verification = _verify(contract_name, find, chosen, workspace=workspace)
         report = verification_json(verification)
         # Whoever reads our output may have seen enough of it; the verdict stands.
         with contextlib.suppress(BrokenPipeError):
@@ -121,16 +124,15 @@ def command(
 
 def _verify(
     contract_name: str,
-    snapshot: Path,
-    trace_id: str | None,
+    find: Find,
     chosen: Sequence[Plugin] | None,
     *,
-    format_name: str,
     workspace: Workspace,
 ) -> Verification:
     project = workspace.project
     found = find_contract(contract_name, project.contract_paths(), workspace.rules.known)
-    file, trace = read_one(snapshot, trace_id, project.config, format_name=format_name)
+    # The contract first: what is wrong with it needs no server.
+    file, trace = find(workspace)
     plugins = workspace.rules.plugins if chosen is None else chosen
     evidence = Evidence(trace, workspace.rules.profiles)
     verdict = ContractJudge(found.contract, plugins).evaluate(evidence)

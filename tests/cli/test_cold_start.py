@@ -9,7 +9,7 @@ import pytest
 from benchmark_assets.cli.main import COMMANDS
 from tests.bench import bench
 
-HEAVY = ("dagster", "pandas", "scipy", "plotly", "duckdb", "langfuse")
+HEAVY = ("dagster", "pandas", "scipy", "plotly", "duckdb", "langfuse", "httpx")
 
 SCRIPT = """
 import sys
@@ -64,6 +64,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["golden", "--junit", "golden.xml"],
         ["generate-contract", "--from-file", "run.json", "--workflow", "w"],
         ["families"],
+        ["fetch"],
+        ["debug", "--help"],
         ["replay", "--agent", "my_agent:run"],
         ["workflow-trace-fidelity", "--workflow-trace", "w.json", "--subject", "s", "--store"],
         ["trace-fidelity", "--agent-trace", "a.json", "--chat-trace", "a.json", "--subject", "s"],
@@ -73,6 +75,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_light_commands_stay_light(project: Path, args: list[str]) -> None:
     # `run` among them: when nothing is stale, neither is needed.
     assert loaded(*args, cwd=project) == []
+
+
+@pytest.mark.parametrize("name", ["fetch", "debug"])
+def test_asking_a_server_takes_what_asks_it_and_no_more(project: Path, name: str) -> None:
+    nowhere = ("--langfuse-base-url", "http://127.0.0.1:1", "--deadline", 1)
+    keys = ("--langfuse-public-key", "pk-lf-x", "--langfuse-secret-key", "sk-lf-x")
+    assert loaded(name, "--trace-id", "t", *nowhere, *keys, cwd=project) == ["httpx"]
 
 
 def test_the_test_can_fail(project: Path) -> None:

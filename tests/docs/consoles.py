@@ -6,7 +6,7 @@ fenced block says that the block is the content of a file that the commands then
 
 All sessions of one document run in one folder, in order. The folder is laid out like a clone of
 the repository after set-up, with the real traces beside it under the names that the documents
-use. `python -m tests.docs.consoles` writes into the documents what their commands print today.
+use. A document that names the address `LANGFUSE` has the test server there. `python -m tests.docs.consoles` writes into the documents what their commands print today.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench import ELSEWHERE
+from tests.langfuse_server import generate, langfuse_server
 from tests.real_data import REAL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +33,8 @@ DOCUMENTS = sorted(
 COPIED = ("benchmark.yaml", "dagster.yaml", "workspace.yaml", "contracts", "examples")
 REAL_NAMES = ("tau2-airline-train30", "agentdojo-banking-slack")
 ANY = "…"
+LANGFUSE = "https://langfuse.example.com"
+KEYS = ("pk-lf-your-public-key", "sk-lf-your-secret-key")
 
 _BLOCK = re.compile(
     r"(?:<!-- file (?P<file>\S+) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$",
@@ -86,10 +92,29 @@ def prepare(folder: Path) -> None:
             (folder / name).symlink_to(REAL / name)
 
 
-def run(command: str, folder: Path) -> str:
+@contextmanager
+def servers(text: str) -> Iterator[str]:
+    """Run what a document's commands ask; the address that stands for `LANGFUSE`."""
+    if LANGFUSE not in text:
+        yield LANGFUSE
+        return
+    traces = generate(60, seed=1, environments=("default", "staging"))
+    with langfuse_server(traces, mode="v2", keys=KEYS) as server:
+        yield server.url
+
+
+def write(step: Step, folder: Path, address: str = LANGFUSE) -> None:
+    """Write a file of a document."""
+    assert step.file is not None
+    target = folder / step.file
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(step.content.replace(LANGFUSE, address), encoding="utf-8")
+
+
+def run(command: str, folder: Path, address: str = LANGFUSE) -> str:
     """Run one command as a reader would; returns what the terminal shows, both streams."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("BENCH_", "DAGSTER_"))}
-    command = command.replace("make demo", "bench demo")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(ELSEWHERE)}
+    command = command.replace("make demo", "bench demo").replace(LANGFUSE, address)
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
@@ -100,8 +125,9 @@ def run(command: str, folder: Path) -> str:
         check=False,
         timeout=300,
     )
-    # The folder's name is the test's; a reader has another.
-    return done.stdout.replace(str(folder), "/home/you/benchmark-assets")
+    # The folder's name is the test's, and so is the address; a reader has others.
+    printed = done.stdout.replace(str(folder), "/home/you/benchmark-assets")
+    return printed.replace(address, LANGFUSE)
 
 
 def fits(expected: str, printed: str) -> bool:
@@ -117,16 +143,15 @@ def fits(expected: str, printed: str) -> bool:
 def refresh(document: Path) -> None:
     """Write what a document's commands print today into it; sessions with `…` are left alone."""
     text = document.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, servers(text) as address:
         folder = Path(name)
         prepare(folder)
         changes = []
         for step in steps(text):
             if step.file is not None:
-                (folder / step.file).parent.mkdir(parents=True, exist_ok=True)
-                (folder / step.file).write_text(step.content, encoding="utf-8")
+                write(step, folder, address)
             elif step.command is not None:
-                printed = run(step.command, folder)
+                printed = run(step.command, folder, address)
                 if ANY not in step.expected.split("\n"):
                     changes.append(
                         (step.span, "".join(f"{line.rstrip()}\n" for line in printed.splitlines()))

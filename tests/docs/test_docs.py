@@ -8,7 +8,17 @@ from _pytest.mark import ParameterSet
 
 from benchmark_assets.adapters.formats import FORMATS
 from benchmark_assets.cli.main import COMMANDS
-from tests.docs.consoles import DOCUMENTS, ROOT, fits, needs_real_traces, prepare, run, steps
+from tests.docs.consoles import (
+    DOCUMENTS,
+    ROOT,
+    fits,
+    needs_real_traces,
+    prepare,
+    run,
+    servers,
+    steps,
+    write,
+)
 from tests.real_data import REAL
 
 SESSIONS = [path for path in DOCUMENTS if steps(path.read_text(encoding="utf-8"))]
@@ -26,17 +36,16 @@ def test_commands_print_what_the_document_says(document: Path, tmp_path: Path) -
     if needs_real_traces(text) and not REAL.is_dir():
         pytest.skip("REAL TRACES ARE MISSING: no shared/data beside the repository")
     prepare(tmp_path)
-    for step in steps(text):
-        if step.file is not None:
-            target = tmp_path / step.file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(step.content, encoding="utf-8")
-        elif step.command is not None:
-            printed = run(step.command, tmp_path)
-            assert fits(step.expected, printed), (
-                f"$ {step.command}\n{printed}\n"
-                f"Refresh: python -m tests.docs.consoles {document.relative_to(ROOT)}"
-            )
+    with servers(text) as address:
+        for step in steps(text):
+            if step.file is not None:
+                write(step, tmp_path, address)
+            elif step.command is not None:
+                printed = run(step.command, tmp_path, address)
+                assert fits(step.expected, printed), (
+                    f"$ {step.command}\n{printed}\n"
+                    f"Refresh: python -m tests.docs.consoles {document.relative_to(ROOT)}"
+                )
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
