@@ -21,7 +21,7 @@ from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
 
-READER_VERSION = "5"
+READER_VERSION = "6"
 """Raised whenever the same bytes could be read into another snapshot; files are read again."""
 
 EARLIEST_YEAR = 1970

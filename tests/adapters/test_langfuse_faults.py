@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from tests.langfuse_server import (
     Pair,
     generate,
     langfuse_server,
+    langfuse_server_apart,
     make_odd,
     with_oddities,
 )
@@ -266,6 +268,52 @@ def test_a_server_that_answers_nothing_else_ends_with_its_reason(
                 with pytest.raises(LangfuseError) as caught:
                     ask()
                 assert caught.value.kind == kind
+
+
+def resident_mb() -> float:
+    """What this process holds in memory."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+@pytest.mark.parametrize(("api", "most"), [("v1", 100), ("v2", 8)])
+def test_twenty_thousand_traces_under_faults(api: Api, most: int) -> None:
+    """Exactly the server's traces, few requests, little memory; prints what it took."""
+    faults = Faults(
+        server_errors=0.05,
+        resets=0.02,
+        truncated=0.01,
+        burst_every=100,
+        arrivals=tuple(generate(500, seed=41)),
+        arrive_every=3,
+    )
+    wanted = {trace["id"]: len(rows) for trace, rows in generate(20_000, seed=40)}
+    late = {trace["id"] for trace, _ in faults.arrivals}
+    with langfuse_server_apart(20_000, seed=40, mode=api, faults=faults) as server:
+        reader, client = reader_of(api, server.url)
+        before = peak = resident_mb()
+        found: dict[str, int] = {}
+        fingerprints: dict[str, str | None] = {}
+        with client:
+            for raw in reader.fetch_window(DAY):
+                found[raw.trace_id] = len(raw.observations)
+                fingerprints[raw.trace_id] = raw.fingerprint
+                peak = max(peak, resident_mb())
+            first = replace(client.counts)
+            again = {item.trace_id: item.fingerprint for item in reader.list(DAY)}
+    assert {key: count for key, count in found.items() if key not in late} == wanted
+    # A second run has nothing to fetch of what it has.
+    assert {key: again[key] for key in wanted} == {key: fingerprints[key] for key in wanted}
+    thousand = (first.requests - first.retries) / 20
+    print(
+        f"API {api}: 20,000 traces in {first.requests:,} requests, {first.retries} of them retries; "
+        f"{thousand:.1f} per 1,000 traces; memory {before:.0f} to {peak:.0f} MB"
+    )
+    assert first.retries > 0
+    assert thousand < most
+    assert peak - before < 60
 
 
 def test_faults_are_met_at_all() -> None:

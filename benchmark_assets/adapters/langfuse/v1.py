@@ -64,6 +64,9 @@ _DERIVED = frozenset({"observations", "scores", "latency", "totalCost", "_deprec
 _TICK = timedelta(milliseconds=1)
 """What the server's times are exact to."""
 
+_ROWS_A_STRETCH = 3000
+"""About how many rows one stretch of time should have."""
+
 _MOST_SKIPPED = 5
 """Rows one after the other that the server may fail to give before it is the server's fault."""
 
@@ -355,7 +358,8 @@ class _Pages:
             rows = data_of(answer)
             yield rows
             limit = min(limit, _total(answer, "limit") or limit)
-            if _is_last(answer, rows, offset // limit + 1, limit):
+            narrowed = self._narrowed(bounds, upper, answer)
+            if not narrowed and _is_last(answer, rows, offset // limit + 1, limit):
                 return
             times = [time for row in rows if (time := parse_time(row.get(self.time_key)))]
             descending = times == sorted(times, reverse=True) and len(times) == len(rows)
@@ -363,6 +367,18 @@ class _Pages:
                 upper, offset = times[-1] + _TICK, 0
             else:
                 offset += limit
+
+    @staticmethod
+    def _narrowed(bounds: list[datetime], upper: datetime, answer: Any) -> bool:
+        """Raise the lower bound where the server would look at very many rows for every page.
+
+        It counts and sorts all that is between the bounds, for every page anew.
+        """
+        total = _total(answer, "totalItems") or 0
+        if total <= 2 * _ROWS_A_STRETCH:
+            return False
+        bounds[0] = max(bounds[0], upper - (upper - bounds[0]) * _ROWS_A_STRETCH / total)
+        return True
 
     def _answer(
         self,
