@@ -181,14 +181,7 @@ def test_usage_errors(here: Path) -> None:
     two = ("generate-contract", "--from-file", TAU2)
     cases: list[tuple[Result, str]] = [
         (bench("generate-contract", cwd=here), "--from-file FILE"),
-        (
-            bench("generate-contract", "--trace-id", "abc", cwd=here),
-            "Traces are not fetched by id yet: save it first",
-        ),
-        (
-            bench("generate-contract", cwd=here, env={"TRACE_ID": "abc"}),
-            "Traces are not fetched by id yet",
-        ),
+        (bench("generate-contract", cwd=here), "or the trace to fetch from Langfuse: --trace-id"),
         (bench(*two, cwd=here), "holds 2 traces; choose one with --trace-id"),
         (bench(*two, "--trace-id", "nope", cwd=here), "holds no trace 'nope'"),
         (generate(here, "--harness", "app-bilder"), "there is no harness profile 'app-bilder'"),

@@ -538,7 +538,7 @@ def test_a_grader_that_raises_is_named_and_decides_nothing(
     [
         ([], "name the contract: --contract FILE"),
         (["--contract", "refund.yaml"], "--snapshot FILE"),
-        (["--contract", "refund.yaml", "--trace-id", "x"], "Traces are not fetched by id yet"),
+        (["--contract", "refund.yaml"], "or the trace to fetch from Langfuse: --trace-id ID"),
         (["--nonsense"], "No such option"),
     ],
 )
