@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
 from benchmark_assets.adapters.formats.base import TraceFile
-from benchmark_assets.adapters.sources import Progress, locate, quiet
+from benchmark_assets.adapters.sources import Files, FolderFiles, Progress, PulledFiles, quiet
 from benchmark_assets.adapters.traces import day_of, read_traces, why_unplaced
 from benchmark_assets.adapters.yaml_files import shown_path
 from benchmark_assets.model.problem import InputError, Problem
-from benchmark_assets.model.project import ProjectConfig
+from benchmark_assets.model.project import LangfuseSource, ProjectConfig, Source
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.pipeline.workspace import Workspace
 
@@ -50,11 +51,15 @@ class ModelOverview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Example(msgspec.Struct, frozen=True):
-    """One trace to begin with: the file it is in, its id, and whether it is alone in there."""
+    """One trace to begin with: the file it is in, its id, and whether it is alone in there.
+
+    `source` is the source on a server that it was pulled from; None if it is from a file.
+    """
 
     file: str
     trace_id: str
     alone: bool
+    source: str | None = None
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,28 +88,46 @@ def look_around(workspace: Workspace, progress: Progress = quiet) -> Overview:
     counted = _Counts(project.config)
     for source in project.config.sources:
         try:
-            base, files = locate(project.source_path(source))
+            files = _files_of(workspace, source)
+            listing = files.find()
         except InputError as error:
             problems += error.problems
             continue
-        for number, path in enumerate(files):
-            progress("reading trace files", number, len(files))
+        for number, found in enumerate(listing):
+            progress("reading trace files", number, len(listing))
             counted.files += 1
+            if found.wrong is not None:
+                problems.append(Problem(found.wrong, file=found.shown))
+                continue
             try:
-                file = TraceFile(str(path), path.relative_to(base).as_posix(), path.read_bytes())
+                file = TraceFile(found.shown, found.key, files.read(found.key))
                 snapshots = read_traces(
                     file,
                     project.config,
                     format_name=source.format,
                     default_date=source.default_date,
                 )
-                counted.add(snapshots, shown_path(path))
+                shown = shown_path(Path(found.shown))
+                if isinstance(source, LangfuseSource):
+                    counted.pulled_from[shown] = source.name
+                counted.add(snapshots, shown)
             except OSError as error:
                 reason = f"cannot be opened: {error.strerror or error}"
-                problems.append(Problem(reason, file=str(path)))
+                problems.append(Problem(reason, file=found.shown))
             except InputError as error:
                 problems += error.problems
     return counted.overview(problems)
+
+
+def _files_of(workspace: Workspace, source: Source) -> Files:
+    """A source's files: what was pulled before, if it is on a server.
+
+    Raises:
+        InputError: If there are none to look for.
+    """
+    if isinstance(source, LangfuseSource):
+        return PulledFiles(workspace.store, source.name)
+    return FolderFiles(workspace.project.source_path(source), workspace.store)
 
 
 class _Counts:
@@ -118,6 +141,7 @@ class _Counts:
         self.always: dict[str, set[str]] = {}
         self.examples: dict[str, tuple[tuple[bool, bool], str, str]] = {}
         self.in_file: dict[str, int] = {}
+        self.pulled_from: dict[str, str] = {}
         self.models: dict[str | None, list[_Brief]] = defaultdict(list)
         self.error_rows: list[str] = []
 
@@ -163,7 +187,7 @@ class _Counts:
             ),
             always_used={key: tuple(sorted(tools)) for key, tools in self.always.items()},
             examples={
-                key: Example(file, trace_id, self.in_file[file] == 1)
+                key: Example(file, trace_id, self.in_file[file] == 1, self.pulled_from.get(file))
                 for key, (_, file, trace_id) in self.examples.items()
             },
             problems=tuple(problems),
