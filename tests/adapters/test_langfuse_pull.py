@@ -204,7 +204,9 @@ def test_a_second_pull_fetches_nothing(tmp_path: Path, api: Api) -> None:
         assert (again.new, again.changed, again.unchanged) == (0, 0, 250)
         lists = [request.path for request in puller.server.requests[asked:]]
         assert len(lists) <= 4
-        assert set(lists) == {"/api/public/traces" if api == "v1" else "/api/public/v2/observations"}
+        assert set(lists) == {
+            "/api/public/traces" if api == "v1" else "/api/public/v2/observations"
+        }
         if api == "v2":
             fields = [request.params["fields"] for request in puller.server.requests[asked:]]
             assert all("io" not in value[0].split(",") for value in fields)
