@@ -7,13 +7,22 @@ Does not belong here: how a vendor's server is asked (`langfuse`), the ingest of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import msgspec
 
+from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.adapters.traces import read_traces
+from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
+
+Skills = Callable[[TraceSnapshot], Iterable[str]]
+"""Names of the skills that a trace loaded. Harness profiles know them, which are not read here."""
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,3 +106,161 @@ class TraceSource(Protocol):
             InputError: If the source cannot be read.
         """
         ...
+
+
+def skills_recorded(snapshot: TraceSnapshot) -> Iterator[str]:
+    """The skills that a trace's source itself says were loaded."""
+    return (skill.name for skill in snapshot.skills)
+
+
+class FileTraces:
+    """The traces of some files.
+
+    Args:
+        files: The files; read once a selection.
+        config: Settles what traces are of; how models are called.
+        skills: Names of the skills that a trace loaded.
+    """
+
+    def __init__(
+        self,
+        files: Iterable[TraceFile],
+        config: ProjectConfig,
+        *,
+        skills: Skills = skills_recorded,
+    ) -> None:
+        self._files = files
+        self._config = config
+        self._skills = skills
+
+    def select(self, selection: Selection, progress: Progress | None = None) -> Iterator[Selected]:
+        """See `TraceSource.select`. Keeps no more traces than are given."""
+        progress = progress if progress is not None else Progress()
+        found = heapq.nlargest(
+            selection.limit, self._matching(selection, progress), key=_by_time_and_id
+        )
+        if selection.ids:
+            order = {trace_id: place for place, trace_id in enumerate(selection.ids)}
+            found.sort(key=lambda snapshot: order[snapshot.trace_id])
+            known = {snapshot.trace_id for snapshot in found}
+            progress.missing += [key for key in selection.ids if key not in known]
+        for snapshot in found:
+            progress.given += 1
+            yield Selected(snapshot=snapshot)
+
+    def _matching(self, selection: Selection, progress: Progress) -> Iterator[TraceSnapshot]:
+        for file in self._files:
+            for snapshot in read_traces(file, self._config):
+                progress.looked_at += 1
+                if matches(selection, snapshot, self._config, self._skills):
+                    yield snapshot
+
+
+def _by_time_and_id(snapshot: TraceSnapshot) -> tuple[datetime, str]:
+    return (snapshot.started_at or _NEVER, snapshot.trace_id)
+
+
+# Whether a trace is one that was asked for.
+
+
+def matches(
+    selection: Selection,
+    snapshot: TraceSnapshot,
+    config: ProjectConfig,
+    skills: Skills = skills_recorded,
+    metadata: Iterable[dict[str, Any]] = (),
+) -> bool:
+    """Whether a normalised trace is asked for, by everything but how many are.
+
+    Args:
+        selection: What is asked for.
+        snapshot: The trace.
+        config: How models are called.
+        skills: Names of the skills that it loaded.
+        metadata: Trees of metadata beside the snapshot's own, which leaves some out.
+    """
+    trees = [snapshot.metadata, *metadata]
+    return (
+        (not selection.ids or snapshot.trace_id in selection.ids)
+        and _in_time(selection, snapshot)
+        and _is_of(selection, snapshot)
+        and _is_in_thread(selection, snapshot, trees)
+        and all(_has(trees, key, values) for key, values in selection.filters.items())
+        and looks_right(selection, snapshot, config, skills)
+    )
+
+
+def looks_right(
+    selection: Selection,
+    snapshot: TraceSnapshot,
+    config: ProjectConfig,
+    skills: Skills = skills_recorded,
+) -> bool:
+    """The part of it that no server can tell: model, prompt and skills."""
+    return (
+        (selection.model is None or _has_model(selection.model, snapshot, config))
+        and _contains(selection.prompt_contains, (snapshot.prompt or "",))
+        and (
+            selection.skill_contains is None
+            or _contains(selection.skill_contains, skills(snapshot))
+        )
+    )
+
+
+def _in_time(selection: Selection, snapshot: TraceSnapshot) -> bool:
+    started = snapshot.started_at
+    if started is None:
+        return selection.since is None and selection.until is None
+    return (selection.since is None or started >= selection.since) and (
+        selection.until is None or started < selection.until
+    )
+
+
+def _is_of(selection: Selection, snapshot: TraceSnapshot) -> bool:
+    return (
+        (selection.user is None or snapshot.user_id == selection.user)
+        and (selection.name is None or snapshot.name == selection.name)
+        and set(selection.tags) <= set(snapshot.tags)
+        and (not selection.environments or snapshot.environment in selection.environments)
+    )
+
+
+def _is_in_thread(
+    selection: Selection, snapshot: TraceSnapshot, trees: list[dict[str, Any]]
+) -> bool:
+    thread, run = selection.thread_id, selection.run_id
+    in_thread = (
+        thread is None or snapshot.session_id == thread or _has(trees, "thread_id", (thread,))
+    )
+    return in_thread and (run is None or _has(trees, "run_id", (run,)))
+
+
+def _has(trees: Iterable[dict[str, Any]], key: str, values: tuple[str, ...]) -> bool:
+    """Whether a key of metadata, dotted or not, has one of some values, compared as texts."""
+    return any(as_words(found) in values for tree in trees for found in _look(tree, key))
+
+
+def _look(tree: dict[str, Any], key: str) -> Iterator[Any]:
+    if key in tree:
+        yield tree[key]
+    value: Any = tree
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    if value is not None:
+        yield value[""] if isinstance(value, dict) and "" in value else value
+
+
+def as_words(value: Any) -> str:
+    """A value of metadata as it is compared: as JSON writes it, texts without quotes."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _has_model(name: str, snapshot: TraceSnapshot, config: ProjectConfig) -> bool:
+    wanted = {name, config.canonical_model(name)}
+    models = {snapshot.model, *(generation.model for generation in snapshot.generations)}
+    used = {model for model in models if model}
+    return bool(wanted & (used | {config.canonical_model(model) for model in used}))
+
+
+def _contains(part: str | None, texts: Iterable[str]) -> bool:
+    return part is None or any(part.casefold() in text.casefold() for text in texts)

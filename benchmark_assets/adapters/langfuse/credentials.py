@@ -23,7 +23,7 @@ from dotenv import dotenv_values
 from benchmark_assets.model.problem import InputError, Problem
 
 PUBLIC_KEY = "LANGFUSE_PUBLIC_KEY"
-SECRET_KEY = "LANGFUSE_SECRET_KEY"
+SECRET_KEY = "LANGFUSE_SECRET_KEY"  # noqa: S105 (a variable's name)
 BASE_URL = "LANGFUSE_BASE_URL"
 HOST = "LANGFUSE_HOST"
 ENVIRONMENT = "LANGFUSE_ENVIRONMENT"
@@ -126,11 +126,11 @@ def resolve(
         elif value is not None:
             found[name] = value
     address = _address(places, source)
-    url = address and _base_url(address[0])
-    if isinstance(url, str) and address is not None:
+    url = _base_url(address[0]) if address else _missing(_address_name(source))
+    if isinstance(url, Problem):
+        problems.append(url)
+    elif address is not None:
         found[BASE_URL] = (url, address[1])
-    else:
-        problems.append(url or _missing(source and source.base_url_env or BASE_URL))
     found[ENVIRONMENT] = _environment(places, source)
     if problems:
         raise InputError(problems)
@@ -215,6 +215,10 @@ def _address(places: _Places, source: SourceKeys | None) -> tuple[str, str] | No
     if source is not None and source.base_url:
         return source.base_url, "benchmark.yaml"
     return places.find(BASE_URL) or places.find(HOST)
+
+
+def _address_name(source: SourceKeys | None) -> str:
+    return (source.base_url_env if source is not None else None) or BASE_URL
 
 
 def _base_url(text: str) -> str | Problem:

@@ -1,21 +1,22 @@
-"""Requests to one Langfuse server: authorised, counted, retried, bounded; errors in words.
+"""Requests to one Langfuse server: authorised, counted, paced, retried, bounded.
 
-Belongs here: everything about one request and its answer's bytes. Does not belong here: which
-requests make a trace (`v1`, `v2`), what a server can (`servers`).
+Belongs here: sending a request until it is answered or fails for good. Does not belong here:
+what an answer means (`answers`), which requests make a trace (`v1`, `v2`).
 
 *Retried*, with exponential back-off and full jitter: 429 (`Retry-After` in seconds or as a date,
-`X-RateLimit-Reset` as a date in any spelling, are honoured), 408, 5xx, Cloudflare's 52x, broken
-connections, truncated bodies, time-outs, and pages of HTML that a gateway puts in between.
-A 429 does not use up attempts, since waiting is its cure; it has a limit of time of its own.
-*Not retried*: other answers of 4xx. An answer that is too large, or takes the server too long,
-is asked for twice at most: asking for less is its cure (`too_large`).
+`X-RateLimit-Reset` as a date in any spelling, are honoured, by all threads), 408, 5xx,
+Cloudflare's 52x, broken connections, truncated bodies, time-outs, and pages of HTML that a
+gateway puts in between. A 429 uses up no attempt, since waiting is its cure; it has a limit of
+time. *Not retried*: other answers of 4xx. What takes the server too long is asked for twice;
+asking for less is its cure (`too_large`).
 
-The few lines of retrying are written out here: what is waited for depends on the answer, on the
-deadline and on the kind of failure together, which no library in the lock file offers.
+The few lines of retrying are written out: what is waited for depends on the answer, on the
+deadline, on the pace and on the kind of failure together, which no library in the lock file
+offers.
 
-*Keys*: no message holds one, and no error that leaves here refers to httpx's own, whose request
-holds the header; what servers say is cleaned before it is repeated. Redirects are not followed:
-the keys would go wherever they lead.
+*Keys*: no message holds one, and no error that leaves here refers to one of httpx, whose request
+holds the header: errors are raised where none of those is being handled. What servers say is
+cleaned before it is repeated. Redirects are not followed: the keys would go where they lead.
 """
 
 from __future__ import annotations
@@ -23,67 +24,33 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import Any, Literal
+from typing import Any, Self
 
 import httpx
 import msgspec
 
-from benchmark_assets.adapters.formats.base import decode_json
-from benchmark_assets.adapters.langfuse.credentials import Credentials, scrub
-from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.adapters.langfuse import errors
+from benchmark_assets.adapters.langfuse.answers import (
+    Answer,
+    Failure,
+    broken,
+    decoded,
+    http_date,
+    judge,
+)
+from benchmark_assets.adapters.langfuse.credentials import Credentials
+from benchmark_assets.adapters.langfuse.errors import Kind, LangfuseError
 
-Kind = Literal[
-    "wrong_host",
-    "not_langfuse",
-    "unauthorized",
-    "organisation_key",
-    "gone",
-    "refused",
-    "too_large",
-    "rate_limited",
-    "deadline",
-    "budget",
-    "server",
-    "connection",
-]
+__all__ = ["Client", "Counts", "Kind", "LangfuseError", "Limits", "Params"]
 
 Params = Mapping[str, str | int | bool | Sequence[str] | None]
 
 _FIRST_WAIT_S = 0.5
 _LONGEST_WAIT_S = 30.0
-_HTML_ATTEMPTS = 3
-_SLOW_ATTEMPTS = 2
-
-_SLOW = frozenset({504, 522, 524})
-"""Answers that say that the server, or what stands before it, gave up waiting for a query."""
-
-_QUOTED = 300
-
-
-class LangfuseError(InputError):
-    """A request failed for good.
-
-    Attributes:
-        kind: What went wrong, for programs.
-        status: The answer's status; None if there was no answer.
-    """
-
-    def __init__(
-        self, kind: Kind, message: str, cure: str | None = None, status: int | None = None
-    ) -> None:
-        super().__init__(Problem(message, cure=cure))
-        self.kind: Kind = kind
-        self.message = message
-        self.cure = cure
-        self.status = status
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.kind, self.message, self.cure, self.status))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +65,7 @@ class Limits:
         attempts: Most times that a request is sent before its failure counts; 429s not counted.
         patience_s: Seconds for which a request is repeated as long as the answer is 429.
         per_minute: Most requests a minute, evenly spaced; None is as fast as answers come.
-        max_bytes: Largest answer that is read.
+        max_bytes: Largest answer that is read, decompressed.
     """
 
     deadline_s: float | None = None
@@ -121,7 +88,7 @@ class Counts:
         limited: Answers of 429.
         bytes: Bytes of answers, decompressed.
         waited_s: Seconds slept before retries.
-        by_path: Requests by path, ids in it replaced by `*`.
+        by_path: Requests by path, traces' ids in it replaced by `*`.
     """
 
     requests: int = 0
@@ -132,30 +99,27 @@ class Counts:
     by_path: dict[str, int] = field(default_factory=dict)
 
 
-class _Failed(Exception):
-    """An attempt failed. `wait_s` is what the server asks to wait; `attempts` how many it gets."""
-
-    def __init__(self, error: LangfuseError, *, attempts: int, wait_s: float | None = None) -> None:
-        super().__init__(error.kind)
-        self.error = error
-        self.attempts = attempts
-        self.wait_s = wait_s
-
-
 class _Authorization(httpx.Auth):
     """Sets the header. Its value is nowhere else: no repr, no header of the client."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
 
-    def auth_flow(self, request: httpx.Request) -> Iterator[httpx.Response]:  # type: ignore[override]
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
         """Put the keys into a request that is about to be sent."""
         request.headers["Authorization"] = self._credentials.basic_auth()
-        yield request  # type: ignore[misc]
+        yield request
 
 
 class Client:
     """Sends requests to one server. Safe to use from several threads.
+
+    Args:
+        credentials: What it asks with.
+        limits: What bounds it.
+        sleep: Waits a number of seconds.
+        clock: Seconds that only grow.
+        jitter: A random number from 0 to 1.
 
     Attributes:
         credentials: What it asks with.
@@ -171,7 +135,6 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
-        transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.credentials = credentials
         self.limits = limits or Limits()
@@ -179,19 +142,18 @@ class Client:
         self._sleep, self._clock, self._jitter = sleep, clock, jitter
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(self.limits.in_flight)
-        self._until = None if self.limits.deadline_s is None else clock() + self.limits.deadline_s
         self._next_start = clock()
+        self._until = self._next_start + (self.limits.deadline_s or 0)
         self._skew_s = 0.0
+        self._reached = False
         self._http = httpx.Client(
             base_url=credentials.base_url,
             auth=_Authorization(credentials),
-            timeout=httpx.Timeout(self.limits.timeout_s),
             limits=httpx.Limits(max_connections=self.limits.in_flight),
             headers={"Accept": "application/json"},
-            transport=transport,
         )
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -204,26 +166,29 @@ class Client:
     @property
     def remaining_s(self) -> float | None:
         """Seconds to the deadline; None if there is none."""
-        return None if self._until is None else self._until - self._clock()
+        return None if self.limits.deadline_s is None else self._until - self._clock()
 
     def now(self) -> datetime:
-        """The server's time in UTC, as its answers' `Date` tells; ours before the first one."""
+        """The server's time in UTC, as its last answer's `Date` tells; ours before the first."""
         return datetime.fromtimestamp(time.time() + self._skew_s, UTC)
+
+    def clock(self) -> float:
+        """Seconds that only grow, as its deadline counts them."""
+        return self._clock()
 
     def pause(self, seconds: float) -> None:
         """Wait, as retries do.
 
         Raises:
-            LangfuseError: Of kind `deadline`, if the deadline is over before.
+            LangfuseError: Of kind `deadline`, if that comes first.
         """
-        remaining = self.remaining_s
-        if remaining is not None and seconds >= remaining:
-            raise self._late()
+        if not self._has(seconds):
+            raise errors.late(self.limits.deadline_s)
         if seconds > 0:
             self._sleep(seconds)
 
     def get(self, path: str, params: Params | None = None) -> bytes:
-        """The body of an answer: JSON, whole as far as its bytes tell.
+        """The body of an answer: JSON, whole as far as its first and last bytes tell.
 
         Args:
             path: From the server's address on, such as `/api/public/health`.
@@ -236,12 +201,20 @@ class Client:
 
     def get_json(self, path: str, params: Params | None = None) -> Any:
         """The same, decoded. A body that does not decode is asked for again."""
-        return self._request("GET", path, params, None, decode=True)[1]
+        return self.get_sized(path, params)[1]
+
+    def get_sized(self, path: str, params: Params | None = None) -> tuple[int, Any]:
+        """The same, with the number of bytes before it."""
+        body, value = self._request("GET", path, params, None, decode=True)
+        return len(body), value
 
     def post(self, path: str, body: Any) -> bytes:
         """Send an object as JSON; the body of the answer.
 
         A request whose answer was lost is sent again: what it asks for must be idempotent.
+
+        Raises:
+            LangfuseError: If it fails for good.
         """
         return self._request("POST", path, None, msgspec.json.encode(body), decode=False)[0]
 
@@ -253,369 +226,137 @@ class Client:
         started = self._clock()
         failures = 0
         while True:
-            failed = self._try(method, path, params, content, decode=decode)
-            if not isinstance(failed, _Failed):
-                return failed
-            limited = failed.error.kind == "rate_limited"
-            failures += not limited
-            if failures >= min(failed.attempts, self.limits.attempts):
-                break
-            wait = self._wait(failures, failed.wait_s)
-            if limited and self._clock() + wait - started > self.limits.patience_s:
-                break
-            remaining = self.remaining_s
-            if remaining is not None and wait >= remaining:
-                break
-            self._rest(wait)
-        # Raised here and not where it was caught: it must not refer to what httpx raised.
-        raise failed.error
+            self._begin(path)
+            body = self._attempt(method, path, params, content)
+            value = decoded(body, path) if decode and isinstance(body, bytes) else None
+            failure = value if isinstance(value, Failure) else body
+            if isinstance(failure, bytes):
+                return failure, value
+            failures += failure.error.kind != "rate_limited"
+            # Raised here, where no exception of httpx is being handled.
+            self._prepare_again(failure, failures, started)
 
-    def _try(
-        self, method: str, path: str, params: Params | None, content: bytes | None, *, decode: bool
-    ) -> tuple[bytes, Any] | _Failed:
-        with self._turn(path):
-            try:
-                body = self._send(method, path, params, content)
-                return body, _decoded(body, path) if decode else None
-            except _Failed as failed:
-                return _bare(failed)
-            except httpx.HTTPError as error:
-                failed = self._broken(error, path)
-            except (ValueError, UnicodeError):
-                # An address or header that cannot be sent.
-                failed = _Failed(self._wrong_host("the address cannot be used"), attempts=1)
-        return failed
+    def _begin(self, path: str) -> None:
+        """Count a request that is about to be sent, at its time.
+
+        Raises:
+            LangfuseError: If there is no time or no budget left for it.
+        """
+        with self._lock:
+            most = self.limits.requests
+            if most is not None and self.counts.requests >= most:
+                raise errors.spent(most)
+            self.counts.requests += 1
+            head, mark, _ = path.partition("/traces/")
+            name = f"{head}{mark}*" if mark else path
+            self.counts.by_path[name] = self.counts.by_path.get(name, 0) + 1
+            now = self._clock()
+            start = max(self._next_start, now)
+            if self.limits.per_minute:
+                self._next_start = start + 60 / self.limits.per_minute
+        self.pause(start - now)
+
+    def _prepare_again(self, failure: Failure, failures: int, started: float) -> None:
+        """Wait before a request is sent again.
+
+        Raises:
+            LangfuseError: If it is not to be sent again.
+        """
+        error = failure.error
+        limited = error.kind == "rate_limited"
+        if not limited and failures >= min(failure.attempts, self.limits.attempts):
+            raise error
+        wait = self._wait(failures, failure.wait_s)
+        if limited and self._clock() + wait - started > self.limits.patience_s:
+            raise error
+        if not self._has(wait):
+            raise error if limited else errors.late(self.limits.deadline_s, error.message)
+        with self._lock:
+            self.counts.retries += 1
+            self.counts.waited_s += wait
+            if limited:
+                # The limit is the project's: other threads would only run into it as well.
+                self._next_start = max(self._next_start, self._clock() + wait)
+        self.pause(wait)
+
+    def _wait(self, failures: int, asked: float | None) -> float:
+        """Seconds to wait before the next attempt: at least what the server asks for."""
+        most: float = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(failures, 10))
+        drawn = most * self._jitter()
+        return drawn if asked is None else asked + min(drawn, 1.0)
+
+    def _has(self, seconds: float) -> bool:
+        remaining = self.remaining_s
+        return remaining is None or max(seconds, 0) < remaining
+
+    # One attempt.
+
+    def _attempt(
+        self, method: str, path: str, params: Params | None, content: bytes | None
+    ) -> bytes | Failure:
+        try:
+            with self._free, self._sent(method, path, params, content) as response:
+                body = self._body(response, path)
+        except httpx.HTTPError as error:
+            return broken(error, path, self.credentials, reached=self._reached)
+        except (httpx.InvalidURL, ValueError):
+            what = "the address cannot be used"
+            return Failure(errors.wrong_host(self.credentials.base_url, what))
+        if isinstance(body, Failure):
+            return body
+        answer = Answer(response.status_code, _lower(response.headers), body)
+        self._note(answer)
+        return judge(answer, path, self.credentials, self.now()) or body
 
     @contextmanager
-    def _turn(self, path: str) -> Iterator[None]:
-        """Wait until one more request may be sent, and count it."""
-        with self._free:
-            with self._lock:
-                if (
-                    self.limits.requests is not None
-                    and self.counts.requests >= self.limits.requests
-                ):
-                    raise LangfuseError(
-                        "budget",
-                        f"{self.limits.requests} requests were sent, as many as are allowed",
-                        "allow more, or ask for less at a time",
-                    )
-                self.counts.requests += 1
-                name = _path_name(path)
-                self.counts.by_path[name] = self.counts.by_path.get(name, 0) + 1
-                start = max(self._next_start, self._clock())
-                if self.limits.per_minute:
-                    self._next_start = start + 60 / self.limits.per_minute
-            self.pause(start - self._clock())
-            yield
-
-    def _send(self, method: str, path: str, params: Params | None, content: bytes | None) -> bytes:
-        headers = {"Content-Type": "application/json"} if content is not None else None
+    def _sent(
+        self, method: str, path: str, params: Params | None, content: bytes | None
+    ) -> Iterator[httpx.Response]:
+        remaining = self.remaining_s
         timeout = self.limits.timeout_s
-        if (remaining := self.remaining_s) is not None:
-            if remaining <= 0:
-                raise self._late()
-            timeout = min(timeout, remaining)
+        headers = {} if content is None else {"Content-Type": "application/json"}
         with self._http.stream(
             method,
             path,
             params=_query(params),
             content=content,
             headers=headers,
-            timeout=timeout,
+            timeout=timeout if remaining is None else max(0.05, min(timeout, remaining)),
         ) as response:
-            body = self._body(response)
-            self._note(response, len(body))
-            self._judge(response, body, path)
-            return body
+            yield response
 
-    def _body(self, response: httpx.Response) -> bytes:
+    def _body(self, response: httpx.Response, path: str) -> bytes | Failure:
         """The whole body, unless it is larger than allowed or the deadline is over."""
         parts, size = [], 0
         for part in response.iter_bytes():
             parts.append(part)
             size += len(part)
             if size > self.limits.max_bytes:
-                raise _Failed(
-                    LangfuseError(
-                        "too_large",
-                        f"an answer has more than {self.limits.max_bytes:,} bytes",
-                        "ask for a shorter time, or allow larger answers",
-                        response.status_code,
-                    ),
-                    attempts=1,
-                )
-            if (remaining := self.remaining_s) is not None and remaining <= 0:
-                raise self._late()
+                what = f"more than {self.limits.max_bytes:,} bytes came"
+                return Failure(errors.too_large(path, what, response.status_code))
+            if not self._has(0):
+                return Failure(errors.late(self.limits.deadline_s))
         return b"".join(parts)
 
-    def _note(self, response: httpx.Response, size: int) -> None:
+    def _note(self, answer: Answer) -> None:
         with self._lock:
-            self.counts.bytes += size
-            self.counts.limited += response.status_code == 429
-            server = _http_date(response.headers.get("Date"))
+            self._reached = True
+            self.counts.bytes += len(answer.body)
+            self.counts.limited += answer.status == 429
+            server = http_date(answer.headers.get("date", ""))
             if server is not None:
                 self._skew_s = server.timestamp() - time.time()
 
-    # What an answer means.
 
-    def _judge(self, response: httpx.Response, body: bytes, path: str) -> None:
-        """Raise what is wrong with an answer, if anything is."""
-        status = response.status_code
-        html = _is_html(response, body)
-        if 200 <= status < 300:
-            if html:
-                raise _Failed(self._not_langfuse(path, status), attempts=_HTML_ATTEMPTS)
-            if not _looks_whole(body):
-                raise _Failed(
-                    LangfuseError(
-                        "connection",
-                        f"{path} was answered with half a body",
-                        "try again; if it stays so, look at what stands before the server",
-                        status,
-                    ),
-                    attempts=self.limits.attempts,
-                )
-            return
-        said = "" if html else self._said(body)
-        if status == 429:
-            raise _Failed(
-                LangfuseError("rate_limited", *_limited(path), status),
-                attempts=self.limits.attempts,
-                wait_s=_asked_to_wait(response, self.now()),
-            )
-        if status >= 500 or status == 408:
-            slow = status in _SLOW or "timeout" in said.lower() or "timed out" in said.lower()
-            if slow:
-                raise _Failed(_slow(path, status), attempts=_SLOW_ATTEMPTS)
-            raise _Failed(
-                LangfuseError(
-                    "server",
-                    f"{path} was answered with {status}{said and f': {said}'}",
-                    "the server has a fault; try again later, or look at its logs",
-                    status,
-                ),
-                attempts=self.limits.attempts,
-                wait_s=_asked_to_wait(response, self.now()),
-            )
-        raise _Failed(self._final(status, path, said, response, html=html), attempts=1)
-
-    def _final(
-        self, status: int, path: str, said: str, response: httpx.Response, *, html: bool
-    ) -> LangfuseError:
-        """The error that an answer of 3xx or 4xx is."""
-        quoted = said and f": {said}"
-        if 300 <= status < 400:
-            target = response.headers.get("Location", "")
-            origin = scrub(str(httpx.URL(target).copy_with(query=None)), self.credentials)[:_QUOTED]
-            return self._wrong_host(f"it sends on to {origin or 'another address'}", status)
-        if status == 401:
-            return LangfuseError(
-                "unauthorized",
-                f"{self.credentials.base_url} does not accept the keys{quoted}",
-                "check that LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY are of one project, and "
-                "of a project on this server (EU, US and self-hosted servers have keys of their own)",
-                status,
-            )
-        if status == 403:
-            return LangfuseError(
-                "organisation_key",
-                f"the keys may not read {path}{quoted}",
-                "use a project's keys; those of an organisation cannot read traces",
-                status,
-            )
-        if status in (404, 405, 410):
-            return LangfuseError("gone", f"the server has no {path}{quoted}", None, status)
-        if status in (413, 414, 422, 431):
-            return LangfuseError(
-                "too_large",
-                f"{path} was too much for the server to answer ({status}{quoted})",
-                "ask for a shorter time",
-                status,
-            )
-        if html:
-            return self._not_langfuse(path, status)
-        return LangfuseError("refused", f"{path} was refused with {status}{quoted}", None, status)
-
-    def _said(self, body: bytes) -> str:
-        """What the server says is wrong, short and without keys."""
-        try:
-            value = decode_json(body[:65536]) if body else None
-        except (msgspec.DecodeError, RecursionError):
-            value = body[:_QUOTED].decode("utf-8", "replace")
-        if isinstance(value, dict):
-            value = value.get("message") or value.get("error") or ""
-        text = value if isinstance(value, str) else ""
-        return scrub(" ".join(text.split()), self.credentials)[:_QUOTED]
-
-    def _not_langfuse(self, path: str, status: int) -> LangfuseError:
-        return LangfuseError(
-            "not_langfuse",
-            f"{self.credentials.base_url} answers {path} with a page of HTML ({status})",
-            "check LANGFUSE_BASE_URL: it is Langfuse's address without a path, and no login page "
-            "or proxy may stand before it",
-            status,
-        )
-
-    def _wrong_host(self, what: str, status: int | None = None) -> LangfuseError:
-        return LangfuseError(
-            "wrong_host",
-            f"{self.credentials.base_url}: {what}",
-            "check LANGFUSE_BASE_URL, and that this machine can reach it",
-            status,
-        )
-
-    def _broken(self, error: httpx.HTTPError, path: str) -> _Failed:
-        """What a failure without an answer is."""
-        if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
-            return _Failed(_slow(path, None), attempts=_SLOW_ATTEMPTS)
-        if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.DecodingError):
-            return _Failed(self._wrong_host("the answer cannot be read"), attempts=1)
-        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-            said = scrub(str(error), self.credentials)[:_QUOTED]
-            attempts = 2 if "Name or service" in said or "getaddrinfo" in said else 99
-            return _Failed(self._wrong_host(f"cannot be reached ({said})"), attempts=attempts)
-        said = scrub(str(error), self.credentials)[:_QUOTED]
-        return _Failed(
-            LangfuseError(
-                "connection",
-                f"the connection broke while {path} was read ({type(error).__name__}: {said})",
-                "try again; if it stays so, look at what stands before the server",
-            ),
-            attempts=99,
-        )
-
-    # Waiting.
-
-    def _wait(self, failures: int, asked: float | None) -> float:
-        """Seconds to wait before the next attempt: at least what the server asks for."""
-        most = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2 ** min(failures, 10))
-        drawn = most * self._jitter()
-        return drawn if asked is None else asked + min(drawn, 1.0)
-
-    def _rest(self, seconds: float) -> None:
-        with self._lock:
-            self.counts.retries += 1
-            self.counts.waited_s += seconds
-        self.pause(seconds)
-
-    def _late(self) -> LangfuseError:
-        return LangfuseError(
-            "deadline",
-            f"not done in {self.limits.deadline_s:g} seconds",
-            "allow more time, or ask for less",
-        )
+def _lower(headers: httpx.Headers) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
 
 
-def _bare(failed: _Failed) -> _Failed:
-    """The same without the traceback, whose frames hold requests."""
-    failed.__traceback__ = failed.__context__ = failed.__cause__ = None
-    return failed
-
-
-def _decoded(body: bytes, path: str) -> Any:
-    try:
-        return decode_json(body)
-    except RecursionError:
-        message, attempts = f"{path} was answered with JSON that is nested too deeply", 1
-    except msgspec.DecodeError:
-        message, attempts = f"{path} was answered with broken JSON", 99
-    raise _Failed(
-        LangfuseError("connection", message, "try again; if it stays so, report it"),
-        attempts=attempts,
-    )
-
-
-def _query(params: Params | None) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
+def _query(params: Params | None) -> httpx.QueryParams:
+    pairs: list[tuple[str, str | int | float | bool | None]] = []
     for name, value in (params or {}).items():
-        if isinstance(value, bool):
-            pairs.append((name, str(value).lower()))
-        elif isinstance(value, str | int):
-            pairs.append((name, str(value)))
+        if isinstance(value, str | int | bool):
+            pairs.append((name, value))
         elif value is not None:
             pairs += [(name, item) for item in value]
-    return pairs
-
-
-def _path_name(path: str) -> str:
-    head, mark, _ = path.partition("/traces/")
-    return f"{head}{mark}*" if mark else path
-
-
-def _is_html(response: httpx.Response, body: bytes) -> bool:
-    kind = response.headers.get("Content-Type", "").lower()
-    return "html" in kind or body[:256].lstrip()[:1] == b"<"
-
-
-def _looks_whole(body: bytes) -> bool:
-    """Whether a body begins and ends as an object or a list does."""
-    text = body.strip()
-    return (text[:1], text[-1:]) in ((b"{", b"}"), (b"[", b"]"))
-
-
-def _slow(path: str, status: int | None) -> LangfuseError:
-    answer = f"answered with {status}" if status else "not answered"
-    return LangfuseError(
-        "too_large",
-        f"{path} took the server too long ({answer})",
-        "ask for a shorter time, or allow it more seconds an answer",
-        status,
-    )
-
-
-def _limited(path: str) -> tuple[str, str]:
-    return (
-        f"{path} is refused with 429: more requests than the server allows",
-        "wait, ask for less, or set requests_per_minute to what your plan allows",
-    )
-
-
-def _asked_to_wait(response: httpx.Response, now: datetime) -> float | None:
-    """Seconds that an answer asks to wait, in whichever spelling; None if it does not say."""
-    text = (response.headers.get("Retry-After") or "").strip()
-    try:
-        return min(max(0.0, float(text)), 10 * 86400.0)
-    except ValueError:
-        pass
-    when = _http_date(text) or _reset_time(response.headers.get("X-RateLimit-Reset"))
-    return None if when is None else max(0.0, (when - now).total_seconds())
-
-
-def _http_date(text: str | None) -> datetime | None:
-    try:
-        when = parsedate_to_datetime(text or "")
-    except (TypeError, ValueError, IndexError):
-        return None
-    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
-
-
-def _reset_time(text: str | None) -> datetime | None:
-    """A time as a number, in ISO 8601, or as JavaScript writes dates.
-
-    The last is `Tue Dec 01 2026 03:04:05 GMT+0000 (Coordinated Universal Time)`.
-    """
-    if not text:
-        return None
-    text = text.strip()
-    try:
-        number = float(text)
-    except ValueError:
-        pass
-    else:
-        # Seconds, or milliseconds.
-        try:
-            return datetime.fromtimestamp(number / 1000 if number > 1e11 else number, UTC)
-        except (ValueError, OverflowError, OSError):
-            return None
-    for read in (datetime.fromisoformat, _javascript_date):
-        try:
-            when = read(text)
-        except ValueError:
-            continue
-        return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
-    return None
-
-
-def _javascript_date(text: str) -> datetime:
-    return datetime.strptime(text.split(" (")[0].replace("GMT", ""), "%a %b %d %Y %H:%M:%S %z")
+    return httpx.QueryParams(pairs)

@@ -18,12 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 Api = Literal["v1", "v2"]
+
+
+AFTER = timedelta(minutes=5)
+"""How far beyond a window its traces are followed in bulk; those that reach further are looked up
+by id."""
+
+BEFORE = timedelta(minutes=1)
+"""How long before its root a row of a trace may start, clocks being what they are, without the
+trace being looked up by id."""
 
 
 class Window(NamedTuple):
@@ -120,13 +129,16 @@ class Arrival:
             at work for long, or have died.
         wait_s: How long to wait for traces that are still arriving, once everything else was
             given; 0 gives them as incomplete at once.
-        poll_s: Time between two reads of a trace that is waited for.
+        poll_s: Time between the first two reads of a trace that is waited for; then it doubles.
+        missing_s: How long to ask again for a single trace that the server does not have: it may
+            have been sent a moment ago.
     """
 
     settle_s: float = 900.0
     silence_s: float = 6 * 3600.0
     wait_s: float = 60.0
     poll_s: float = 5.0
+    missing_s: float = 10.0
 
 
 class Reader(Protocol):
@@ -141,8 +153,8 @@ class Reader(Protocol):
     def list(self, window: Window, filters: Filters = ...) -> Iterator[Listed]:
         """Yield every trace of a window once, newest first, as far as the server can filter.
 
-        Streams: what was asked for so far is what was read. Traces that arrive meanwhile shift
-        nothing: those before what was read already are left to the next time.
+        Traces that arrive meanwhile shift nothing: those newer than what was read already are
+        left to the next time. Keeps a line a trace, not their contents.
         """
         ...
 
@@ -163,10 +175,11 @@ class Reader(Protocol):
         wanted: Mapping[str, Listed] | None = None,
         filters: Filters = ...,
     ) -> Iterator[RawTrace]:
-        """Yield the traces of a window, each once, about newest first.
+        """Yield the traces of a window, about newest first; those still arriving come last.
 
-        Those still arriving come last. Memory is bounded by what is in flight, not by the
-        window.
+        Each comes once; only if `wanted` is None, one can come a second time, when more of it
+        turned up far from where it was read: the later one counts. Memory is bounded by what is
+        in flight, not by the window.
 
         Args:
             window: What `wanted` was listed from.

@@ -1,0 +1,142 @@
+"""What a request finds in the project: the rows that meet its conditions, in order.
+
+Belongs here: searching, quickly enough for twenty thousand traces, and rows that have not arrived
+for readers yet. Does not belong here: parameters and the shape of answers (`v1`, `v2`).
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from .contents import PROJECT, Contents, Row, StoredRow, StoredTrace, milliseconds
+from .filters import Columns, Condition, keep
+
+REMEMBERED = 16
+
+
+class Memory:
+    """The last searches' results, so that the pages of one search search once."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[Any, Any] = OrderedDict()
+
+    def get(self, key: Any, find: Callable[[], Any]) -> Any:
+        """What was found for a key, or finds it."""
+        if key not in self._held:
+            self._held[key] = find()
+            while len(self._held) > REMEMBERED:
+                self._held.popitem(last=False)
+        self._held.move_to_end(key)
+        return self._held[key]
+
+
+class View:
+    """A project as one reader sees it. To be used with the contents' lock held.
+
+    Args:
+        contents: The project's rows.
+        memory: Earlier searches.
+    """
+
+    def __init__(self, contents: Contents, memory: Memory) -> None:
+        self.contents = contents
+        self._memory = memory
+
+    def traces(self, found: Sequence[Condition], columns: Columns) -> Sequence[StoredTrace]:
+        """The traces that meet all conditions, newest first."""
+        meets = keep(found, columns)
+
+        def search() -> list[StoredTrace]:
+            every = self.contents.traces_by_time()
+            low, high = bounds(every, found, "timestamp", trace_time)
+            return [trace for trace in every[low:high] if meets(trace)]
+
+        key = ("traces", self.contents.version, tuple(found))
+        return list(self._memory.get(key, search))
+
+    def rows(self, found: Sequence[Condition], columns: Columns) -> Sequence[StoredRow]:
+        """The observations that meet all conditions, newest first."""
+        meets = keep(found, columns)
+
+        def search() -> list[StoredRow]:
+            of_trace = next((c.value for c in found if one_trace(c)), None)
+            if of_trace is not None:
+                return [row for row in self._rows_of_trace(of_trace) if meets(row)]
+            every = self.contents.rows_by_time()
+            low, high = bounds(every, found, "startTime", row_time)
+            return [row for row in every[low:high] if meets(row)]
+
+        if any(one_trace(condition) for condition in found):
+            return search()
+        key = ("rows", id(columns), self.contents.version, tuple(found))
+        result: Sequence[StoredRow] = self._memory.get(key, search)
+        return result
+
+    def _rows_of_trace(self, trace_id: str) -> list[StoredRow]:
+        trace = self.contents.traces.get(trace_id)
+        if trace is None:
+            return []
+        placed = [
+            StoredRow(milliseconds(row["startTime"]), row["id"], trace)
+            for row in trace.observations.values()
+        ]
+        return sorted(placed, key=lambda row: row.order)
+
+    def trace(self, trace_id: str) -> StoredTrace | None:
+        """A trace by its id."""
+        return self.contents.traces.get(trace_id)
+
+    def rows_of(self, trace: StoredTrace) -> list[Row]:
+        """A trace's observations."""
+        return list(trace.observations.values())
+
+    def shown(self, placed: StoredRow) -> Row:
+        """An observation's row."""
+        return placed.row
+
+    def note(self, trace_ids: Iterable[str]) -> None:
+        """Rows of these traces are being read."""
+
+    def sessions(self, environments: tuple[str, ...]) -> list[Row]:
+        """The sessions that traces name, newest first."""
+        found: dict[str, Row] = {}
+        for trace in reversed(self.contents.traces_by_time()):
+            named, where = trace.row.get("sessionId"), trace.row.get("environment", "default")
+            if named is not None and (not environments or where in environments):
+                row = {"id": named, "createdAt": trace.row["timestamp"], "projectId": PROJECT}
+                found.setdefault(named, {**row, "environment": where})
+        return sorted(found.values(), key=lambda row: row["createdAt"], reverse=True)
+
+
+def one_trace(condition: Condition) -> bool:
+    """Whether a condition leaves the rows of one trace."""
+    return (condition.type, condition.column, condition.operator) == ("string", "traceId", "=")
+
+
+def trace_time(trace: StoredTrace) -> int:
+    """When a trace began."""
+    return milliseconds(trace.row["timestamp"])
+
+
+def row_time(row: StoredRow) -> int:
+    """When an observation began."""
+    return row.at
+
+
+def bounds(
+    every: Sequence[Any], found: Sequence[Condition], column: str, time: Callable[[Any], int]
+) -> tuple[int, int]:
+    """Where in a list, newest first, the things of the time asked for are."""
+    low, high = 0, len(every)
+    for condition in found:
+        if condition.type == "datetime" and condition.column == column:
+            if condition.operator == "<":
+                low = max(low, bisect.bisect_right(every, -condition.value, key=lambda x: -time(x)))
+            elif condition.operator == ">=":
+                high = min(
+                    high, bisect.bisect_right(every, -condition.value, key=lambda x: -time(x))
+                )
+    return low, high
