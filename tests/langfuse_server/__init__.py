@@ -7,8 +7,12 @@ What it answers follows the API description of langfuse/langfuse at 6275144 (MIT
 needed parts are kept in `openapi.json`; the server's own tests hold every answer against it.
 """
 
+from .apart import Apart, langfuse_server_apart
 from .contents import PROJECT, Pair, Row
+from .faults import Faults
 from .generated import START, generate
+from .oddities import ODDITIES, make_odd, with_oddities
+from .sdk import langfuse_sdk
 from .server import (
     ORGANISATION_KEYS,
     PUBLIC_KEY,
@@ -20,16 +24,23 @@ from .server import (
 )
 
 __all__ = [
+    "ODDITIES",
     "ORGANISATION_KEYS",
     "PROJECT",
     "PUBLIC_KEY",
     "SECRET_KEY",
     "START",
+    "Apart",
+    "Faults",
     "Mode",
     "Pair",
     "Request",
     "Row",
     "Server",
     "generate",
+    "langfuse_sdk",
     "langfuse_server",
+    "langfuse_server_apart",
+    "make_odd",
+    "with_oddities",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -21,13 +21,19 @@ NO_SUCH_PAGE = (
 
 @dataclass
 class Answer:
-    """What goes over the wire. `rows` counts the rows in it, for those who count requests."""
+    """What goes over the wire.
+
+    Attributes:
+        rows: How many rows are in it, for those who count requests.
+        broken: How the connection ends in the middle of it, if it does.
+    """
 
     status: int
     body: bytes
     content_type: str = JSON
     headers: dict[str, str] = field(default_factory=dict)
     rows: int = 0
+    broken: Literal["reset", "ended"] | None = None
 
 
 def json_answer(value: Any, status: int = 200, rows: int = 0, **headers: str) -> Answer:

@@ -107,6 +107,14 @@ class Contents:
             self._put_all(trace, observations, insort=True)
             self.version += 1
 
+    def remove(self, trace_id: str) -> None:
+        """Take a trace and its observations away."""
+        with self.lock:
+            gone = self.traces.pop(trace_id)
+            self._traces.remove(gone)
+            self._rows = [row for row in self._rows if row.trace is not gone]
+            self.version += 1
+
     def _put_all(self, trace: Row | None, observations: Sequence[Row], *, insort: bool) -> None:
         ids = dict.fromkeys(
             [*([trace["id"]] if trace else []), *(o["traceId"] for o in observations)]

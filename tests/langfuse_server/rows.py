@@ -57,8 +57,19 @@ def full_trace(row: Row) -> Row:
 
 
 def full_row(row: Row) -> Row:
-    """An observation with all its own fields."""
-    return {**ROW_DEFAULTS, **row}
+    """An observation with all its own fields, as they are shown.
+
+    What a row has under `shown` goes before what the database has: a null where filters find a
+    value.
+    """
+    held = {**ROW_DEFAULTS, **row}
+    held.update(held.pop("shown", {}))
+    return held
+
+
+def is_untraced(row: Row) -> bool:
+    """Whether a row says of no trace that it is its own: then only lists of all rows have it."""
+    return row.get("shown", {}).get("traceId", row["traceId"]) is None
 
 
 def seconds(row: Row, until: str) -> float | None:

@@ -55,15 +55,16 @@ def post(contents: Contents, body: bytes, now: int, *, newest: bool) -> Answer:
 
 def _post_list(contents: Contents, given: list[Any], now: int) -> Answer:
     errors = []
-    for index, score in enumerate(given):
+    for score in given:
         try:
             at = milliseconds(score["timestamp"]) if named_time(score) else now
             keep_score(contents, score, at, now)
         except Refused as refused:
-            why = json.loads(refused.answer.body)
-            errors.append({"index": index, "status": refused.answer.status, **why})
-    counts = {"accepted": len(given) - len(errors), "rejected": len(errors), "errors": errors}
-    return json_answer(counts, 207, rows=len(given)) if errors else json_answer(counts, 202)
+            errors.append({"message": json.loads(refused.answer.body)["message"]})
+    if not errors:
+        return json_answer({"message": "Accepted"}, 202, rows=len(given))
+    counts = {"accepted": len(given) - len(errors), "rejected": len(errors)}
+    return json_answer({**counts, "errors": errors}, 207, rows=len(given))
 
 
 def ingest(contents: Contents, body: bytes, now: int) -> Answer:
@@ -95,9 +96,9 @@ def read_json(body: bytes) -> Any:
         raise Refused(400, {"message": "Invalid JSON"}) from None
 
 
-def named_time(given: Row) -> bool:
+def named_time(given: Any) -> bool:
     """Whether a time is given; one without an offset is refused."""
-    time = given.get("timestamp")
+    time = given.get("timestamp") if isinstance(given, dict) else None
     if time is None:
         return False
     if not isinstance(time, str) or not TIME.fullmatch(time):

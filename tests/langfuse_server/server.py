@@ -13,6 +13,7 @@ import base64
 import contextlib
 import re
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +26,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from . import otel, scores, v1, v2
 from .answers import NO_SUCH_PAGE, Answer, Params, Refused, html_answer, json_answer, not_found
 from .contents import PROJECT, Contents, Pair, Row
+from .faults import DAMAGED, TOO_MUCH, Faults, Troubles, damaged
 from .view import Memory, View
 
 Mode = Literal["v1", "v2", "dual"]
@@ -47,7 +49,14 @@ NO_V2 = (
 
 @dataclass(frozen=True)
 class Request:
-    """A request that was answered: `rows` counts the rows of the answer, `at` when it came (s)."""
+    """A request that was answered.
+
+    Attributes:
+        status: Of the answer, even if the answer did not arrive.
+        rows: How many rows were in it.
+        at: When the request came, in seconds of a clock of its own.
+        fault: What went wrong by intention, if anything did.
+    """
 
     method: str
     path: str
@@ -55,6 +64,7 @@ class Request:
     status: int
     rows: int
     at: float
+    fault: str | None = None
 
 
 @dataclass
@@ -64,8 +74,11 @@ class Server:
     Attributes:
         mode: Which of the APIs there are.
         contents: The project's rows.
+        faults: What goes wrong; to be set anew while the server runs by `break_by`.
         model_field: What v2 calls the model's name: `providedModelName`, or `model` on the newest.
         v2_page_missing: Whether a v1 server answers v2's address with a page for people.
+        trace_limit: The most bytes that v1 gives of a single trace's observations.
+        keys: The project's, public and secret.
         now: The clock (s since 1970) that scores are dated by.
         requests: Everything that was asked, in the order of the answers.
         most_at_once: The most requests that were in work at the same time.
@@ -73,21 +86,36 @@ class Server:
 
     mode: Mode
     contents: Contents
+    faults: Faults = field(default_factory=Faults)
     model_field: str = "providedModelName"
     v2_page_missing: bool = False
+    trace_limit: int = 80_000_000
+    keys: tuple[str, str] = (PUBLIC_KEY, SECRET_KEY)
     now: Callable[[], float] = time.time
     requests: list[Request] = field(default_factory=list)
     most_at_once: int = 0
     url: str = ""
     _at_once: int = 0
-    _memory: Memory = field(default_factory=Memory)
+    memory: Memory = field(default_factory=Memory)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.troubles = Troubles(self.faults)
+
+    def break_by(self, faults: Faults) -> None:
+        """Have other faults from now on."""
+        self.faults = faults
+        self.troubles = Troubles(faults, self.troubles.stopping)
 
     def add(self, trace: Row | None, observations: Iterable[Row] = ()) -> None:
         """Write a trace or more of one, while readers read."""
         self.contents.add(trace, list(observations))
 
-    def count(self, path: str) -> int:
+    def remove(self, trace_id: str) -> None:
+        """Take a trace away, while readers read."""
+        self.contents.remove(trace_id)
+
+    def count(self, path: str = API) -> int:
         """How many requests for paths that begin so were answered, whatever with."""
         return sum(request.path.startswith(path) for request in self.requests)
 
@@ -95,22 +123,40 @@ class Server:
         """The answer to a request, which is recorded."""
         split = urlsplit(target)
         params = parse_qs(split.query, keep_blank_values=True)
-        began = time.monotonic()
+        path, began = unquote(split.path), time.monotonic()
         with self._lock:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
+        fault = self.troubles.meets(method, path.removeprefix(API), split.query)
         try:
-            answer = self._answer(method, unquote(split.path), Params(params), headers, body)
+            answer = self._tried(fault, method, path, Params(params), headers, body)
         except Refused as refused:
             answer = refused.answer
-        finally:
-            with self._lock:
-                self._at_once -= 1
         with self._lock:
+            self._at_once -= 1
             self.requests.append(
-                Request(method, split.path, params, answer.status, answer.rows, began)
+                Request(method, split.path, params, answer.status, answer.rows, began, fault)
             )
         return answer
+
+    def _tried(
+        self,
+        fault: str | None,
+        method: str,
+        path: str,
+        params: Params,
+        headers: Any,
+        body: bytes,
+    ) -> Answer:
+        """The answer that comes of a request and the fault that it meets."""
+        instead = self.troubles.answer_for(fault) if fault else None
+        if instead is not None:
+            return instead
+        answer = self._answer(method, path, params, headers, body)
+        self.troubles.arrive(self.contents)
+        if method == "GET" and self.troubles.too_large(answer, params):
+            raise Refused(422, {"message": TOO_MUCH, "error": "Request timed out"})
+        return damaged(answer, fault) if fault in DAMAGED else answer
 
     def _answer(self, method: str, path: str, params: Params, headers: Any, body: bytes) -> Answer:
         if not path.startswith(API):
@@ -121,7 +167,7 @@ class Server:
         if self.mode == "v2" and LEGACY.fullmatch(name):
             # Before anybody looks at the keys.
             raise Refused(404, {"message": EVENTS_ONLY})
-        check_keys(headers.get("Authorization"))
+        check_keys(headers.get("Authorization"), self.keys)
         with self.contents.lock:
             if method == "POST":
                 return self._write(name, headers, body)
@@ -138,7 +184,7 @@ class Server:
         raise Refused(405, {"message": "Method not allowed", "error": "MethodNotAllowedError"})
 
     def _read(self, name: str, params: Params) -> Answer:
-        view = View(self.contents, self._memory)
+        view = View(self.contents, self.memory, self.troubles)
         first, _, rest = name.partition("/")
         if name == "projects":
             return projects()
@@ -149,12 +195,22 @@ class Server:
         if name == "v3/scores":
             return scores.v3_scores(self.contents, params)
         if first == "traces":
-            return v1.trace(view, params, rest) if rest else v1.traces(view, params)
+            return self._trace(view, params, rest) if rest else v1.traces(view, params)
         if first == "observations":
             return v1.observation(view, rest) if rest else v1.observations(view, params)
         if first == "sessions":
             return v1.session(view, rest) if rest else v1.sessions(view, params)
         return html_answer(NO_SUCH_PAGE, 404)
+
+    def _trace(self, view: View, params: Params, trace_id: str) -> Answer:
+        answer = v1.trace(view, params, trace_id)
+        if len(answer.body) < self.trace_limit:
+            return answer
+        size, limit = len(answer.body) / 1e6, self.trace_limit / 1e6
+        why = f"Observations in trace are too large: {size:.2f}MB exceeds limit of {limit:.2f}MB"
+        if self.mode == "v1":
+            raise Refused(500, {"message": "Internal Server Error", "error": why})
+        raise Refused(422, {"message": why, "error": "UnprocessableContentError"})
 
     def _v2(self, view: View, params: Params) -> Answer:
         if self.mode != "v1":
@@ -171,7 +227,7 @@ def projects() -> Answer:
     return json_answer({"data": [row]}, rows=1)
 
 
-def check_keys(header: str | None) -> None:
+def check_keys(header: str | None, keys: tuple[str, str]) -> None:
     """Refuse whoever does not bring the project's keys."""
     if not header:
         raise Refused(401, {"message": "No authorization header"})
@@ -185,7 +241,7 @@ def check_keys(header: str | None) -> None:
     if (public, secret) == ORGANISATION_KEYS:
         why = "Project ID not found for API token. Are you using an organization key?"
         raise Refused(403, {"message": why})
-    if (public, secret) != (PUBLIC_KEY, SECRET_KEY):
+    if (public, secret) != keys:
         why = "Invalid credentials. Confirm that you've configured the correct host."
         raise Refused(401, {"message": why})
 
@@ -224,8 +280,18 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(answer.body)
+        if answer.broken is None:
+            self.wfile.write(answer.body)
+            self.wfile.flush()
+            return
+        self.wfile.write(answer.body[: len(answer.body) // 2])
         self.wfile.flush()
+        self.close_connection = True
+        if answer.broken == "reset":
+            # Closing at once, with what is under way dropped, is what sends a reset.
+            linger = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self.connection.close()
 
     def log_message(self, *_: Any) -> None:
         """The record of requests is kept elsewhere."""
@@ -250,16 +316,20 @@ class _Listener(ThreadingHTTPServer):
 
 @contextmanager
 def langfuse_server(
-    data: Iterable[Pair] = (), mode: Mode = "v1", **options: Any
+    data: Iterable[Pair] = (),
+    mode: Mode = "v1",
+    faults: Faults | None = None,
+    **options: Any,
 ) -> Iterator[Server]:
     """Run a server of a kind over some traces; it is gone when the block ends.
 
     Args:
         data: Traces with their observations, as `generate` makes them.
         mode: Which of the APIs there are.
+        faults: What goes wrong.
         options: Of `Server`.
     """
-    project = Server(mode, Contents(data), **options)
+    project = Server(mode, Contents(data), faults or Faults(), **options)
     listener = _Listener(project)
     project.url = f"http://127.0.0.1:{listener.server_port}"
     thread = threading.Thread(target=listener.serve_forever, args=(0.02,), daemon=True)
@@ -267,6 +337,7 @@ def langfuse_server(
     try:
         yield project
     finally:
+        project.troubles.stopping.set()
         listener.shutdown()
         thread.join()
         listener.close_all()

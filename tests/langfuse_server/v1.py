@@ -73,6 +73,11 @@ def _row_field(name: str) -> Callable[[StoredRow], Any]:
     return lambda placed: full_row(placed.row)[name]
 
 
+def place_of(placed: StoredRow) -> str:
+    """A row's environment as the database has it, whatever it is shown as."""
+    return str(placed.row.get("environment") or "default")
+
+
 ROW_COLUMNS: Columns = {
     **{
         name: _row_field(name)
@@ -92,6 +97,7 @@ ROW_COLUMNS: Columns = {
             "parentObservationId",
         )
     },
+    "environment": place_of,
     "startTime": lambda placed: placed.at,
     "endTime": lambda placed: placed.row.get("endTime") and milliseconds(placed.row["endTime"]),
     "latency": lambda placed: seconds(placed.row, "endTime"),
@@ -206,8 +212,8 @@ def observations(view: View, params: Params) -> Answer:
     ]
     found = view.rows(conditions(params, asked, literal=False), ROW_COLUMNS)
     shown = found[(page - 1) * limit : page * limit]
-    view.note(placed.trace.id for placed in shown)
     data = [observation_row(view.shown(placed)) for placed in shown]
+    view.note(placed.trace.id for placed in shown)
     return paged(data, page, limit, len(found))
 
 

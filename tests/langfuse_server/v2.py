@@ -13,13 +13,14 @@ import base64
 import bisect
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .answers import Answer, Params, invalid, json_answer, malformed
-from .contents import Row, StoredRow, hashed, iso, milliseconds
+from .contents import Row, StoredRow, StoredTrace, hashed, iso, milliseconds
 from .filters import Columns, Condition, conditions
 from .rows import cost, full_row, full_trace, seconds, units
-from .v1 import environments, texts, times
+from .v1 import environments, place_of, texts, times
 from .view import View
 
 MOST = 1000
@@ -65,9 +66,10 @@ def is_root(row: Row) -> bool:
     return bool(row.get("isRootObservation", row.get("parentObservationId") is None))
 
 
-def context(placed: StoredRow, row: Row) -> Row:
+def context(placed: StoredRow | Shown, row: Row) -> Row:
     """What stands on a row of its trace; what the row says itself goes before it."""
-    trace = full_trace(placed.trace.row)
+    knows = isinstance(placed, StoredRow) or placed.knows
+    trace = full_trace(placed.trace.row if knows else {})
     root = is_root(row)
     return {
         "userId": trace["userId"],
@@ -83,7 +85,7 @@ def context(placed: StoredRow, row: Row) -> Row:
     }
 
 
-def metadata(placed: StoredRow, row: Row) -> Any:
+def metadata(placed: StoredRow | Shown, row: Row) -> Any:
     """A row's metadata: one entry for every leaf, under its dotted path."""
     held = full_row(row)["metadata"]
     if held is not None and not isinstance(held, dict):
@@ -118,7 +120,7 @@ def text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
-def side(placed: StoredRow, row: Row, name: str) -> str | None:
+def side(placed: StoredRow | Shown, row: Row, name: str) -> str | None:
     """A row's input or output; of a root that has none, its trace's."""
     held = row.get(name)
     if held is None and is_root(row) and name not in row:
@@ -158,6 +160,7 @@ COLUMNS: Columns = {
     },
     "traceTags": _context("tags"),
     "providedModelName": _field("model"),
+    "environment": place_of,
     "startTime": lambda placed: placed.at,
     "endTime": lambda placed: placed.row.get("endTime") and milliseconds(placed.row["endTime"]),
     "latency": lambda placed: seconds(placed.row, "endTime"),
@@ -179,13 +182,48 @@ def observations(view: View, params: Params, model_field: str = "providedModelNa
     found = view.rows(asked(params), COLUMNS)
     first = 0 if after is None else bisect.bisect_right(found, after, key=lambda row: row.order)
     shown = found[first : first + limit]
-    view.note(placed.trace.id for placed in shown)
     groups = groups_of(params)
     expanded = frozenset((params.text("expandMetadata") or "").split(","))
-    data = [row_of(placed, view.shown(placed), groups, expanded, model_field) for placed in shown]
-    more = first + limit < len(found)
-    meta = {"cursor": cursor(shown[-1])} if more else {}
+    data: list[Row] = []
+    read = 0
+    for placed in shown:
+        copies = [reshown(view, placed, row) for row in versions(view, placed)]
+        if len(data) + len(copies) > limit:
+            # Two copies of a row are not parted: a cursor could not name the place between them.
+            break
+        data += [row_of(p, p.row, groups, expanded, model_field) for p in copies]
+        read += 1
+    view.note(placed.trace.id for placed in shown[:read])
+    more = first + read < len(found)
+    meta = {"cursor": cursor(shown[read - 1])} if more else {}
     return json_answer({"data": data, "meta": meta}, rows=len(data))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A row as it is shown this time, in its trace."""
+
+    row: Row
+    trace: StoredTrace
+    knows: bool
+    """Whether what its trace knows stands on it."""
+
+
+def reshown(view: View, placed: StoredRow, row: Row) -> Shown:
+    """A row to be shown, with the little that rows know where children are bare."""
+    return Shown(row, placed.trace, is_root(row) or not view.troubles.faults.bare_children)
+
+
+def versions(view: View, placed: StoredRow) -> list[Row]:
+    """A row as often as it comes: some come twice, once as they were written first."""
+    row = view.shown(placed)
+    faults = view.troubles.faults
+    if not faults.chosen("duplicates", placed.id, faults.duplicates):
+        return [row]
+    written = milliseconds(row["updatedAt"])
+    before = {**row, "updatedAt": iso(written - 1000), "endTime": None, "output": None}
+    both = [before, row]
+    return both if faults.chosen("older first", placed.id, 0.5) else both[::-1]
 
 
 def asked(params: Params) -> list[Condition]:
@@ -216,7 +254,7 @@ def groups_of(params: Params) -> list[str]:
 
 
 def row_of(
-    placed: StoredRow, row: Row, groups: Sequence[str], expanded: frozenset[str], model_field: str
+    placed: Shown, row: Row, groups: Sequence[str], expanded: frozenset[str], model_field: str
 ) -> Row:
     """An observation with the groups of fields asked for, and no other field."""
     held = {**full_row(row), **context(placed, row)}

@@ -12,21 +12,29 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .contents import PROJECT, Contents, Row, StoredRow, StoredTrace, milliseconds
+from .faults import Troubles
 from .filters import Columns, Condition, keep
+from .rows import is_untraced
 
 REMEMBERED = 16
 
 
 class Memory:
-    """The last searches' results, so that the pages of one search search once."""
+    """The last searches' results, so that the pages of one search search once.
+
+    Attributes:
+        searches: How many there were.
+    """
 
     def __init__(self) -> None:
+        self.searches = 0
         self._held: OrderedDict[Any, Any] = OrderedDict()
 
     def get(self, key: Any, find: Callable[[], Any]) -> Any:
         """What was found for a key, or finds it."""
         if key not in self._held:
             self._held[key] = find()
+            self.searches += 1
             while len(self._held) > REMEMBERED:
                 self._held.popitem(last=False)
         self._held.move_to_end(key)
@@ -39,10 +47,12 @@ class View:
     Args:
         contents: The project's rows.
         memory: Earlier searches.
+        troubles: What has not come yet.
     """
 
-    def __init__(self, contents: Contents, memory: Memory) -> None:
+    def __init__(self, contents: Contents, memory: Memory, troubles: Troubles) -> None:
         self.contents = contents
+        self.troubles = troubles
         self._memory = memory
 
     def traces(self, found: Sequence[Condition], columns: Columns) -> Sequence[StoredTrace]:
@@ -55,7 +65,10 @@ class View:
             return [trace for trace in every[low:high] if meets(trace)]
 
         key = ("traces", self.contents.version, tuple(found))
-        return list(self._memory.get(key, search))
+        result: Sequence[StoredTrace] = self._memory.get(key, search)
+        if self.troubles.hides():
+            return [trace for trace in result if not self.troubles.is_unseen(trace.id)]
+        return result
 
     def rows(self, found: Sequence[Condition], columns: Columns) -> Sequence[StoredRow]:
         """The observations that meet all conditions, newest first."""
@@ -70,10 +83,21 @@ class View:
             return [row for row in every[low:high] if meets(row)]
 
         if any(one_trace(condition) for condition in found):
-            return search()
+            return self._come(search())
         key = ("rows", id(columns), self.contents.version, tuple(found))
-        result: Sequence[StoredRow] = self._memory.get(key, search)
-        return result
+        return self._come(self._memory.get(key, search))
+
+    def _come(self, rows: Sequence[StoredRow]) -> Sequence[StoredRow]:
+        """The rows among some that have come."""
+        if not self.troubles.hides():
+            return rows
+        return [row for row in rows if not self._is_to_come(row.trace, row.id)]
+
+    def _is_to_come(self, trace: StoredTrace, row_id: str) -> bool:
+        if self.troubles.is_unseen(trace.id):
+            return True
+        settling = self.troubles.is_settling(trace.id) and len(trace.observations) > 1
+        return settling and row_id == next(reversed(trace.observations))
 
     def _rows_of_trace(self, trace_id: str) -> list[StoredRow]:
         trace = self.contents.traces.get(trace_id)
@@ -87,18 +111,29 @@ class View:
 
     def trace(self, trace_id: str) -> StoredTrace | None:
         """A trace by its id."""
-        return self.contents.traces.get(trace_id)
+        return None if self.troubles.is_unseen(trace_id) else self.contents.traces.get(trace_id)
 
     def rows_of(self, trace: StoredTrace) -> list[Row]:
         """A trace's observations."""
-        return list(trace.observations.values())
+        return [
+            self._as_come(trace, row)
+            for row in trace.observations.values()
+            if not is_untraced(row) and not self._is_to_come(trace, row["id"])
+        ]
 
     def shown(self, placed: StoredRow) -> Row:
         """An observation's row."""
-        return placed.row
+        return self._as_come(placed.trace, placed.row)
+
+    def _as_come(self, trace: StoredTrace, row: Row) -> Row:
+        """A row as far as it has come: the roots of settling traces have not ended."""
+        if row.get("parentObservationId") is None and self.troubles.is_settling(trace.id):
+            return {**row, "endTime": None, "output": None}
+        return row
 
     def note(self, trace_ids: Iterable[str]) -> None:
-        """Rows of these traces are being read."""
+        """Rows of these traces have been read by a request."""
+        self.troubles.note(set(trace_ids))
 
     def sessions(self, environments: tuple[str, ...]) -> list[Row]:
         """The sessions that traces name, newest first."""

@@ -2,7 +2,7 @@
 
 Understood are, alone, in a list, or one on each line:
 
-* the UI's download: `{trace, observations}`;
+* the UI's download: `{trace, observations}`; with a trace of null where there is no trace object;
 * the API's trace (v1): a trace with its `observations` inside;
 * pages of the observations API (v2): `{data: [observation, …], meta}`;
 * observations themselves, in camelCase (v2) or snake_case (the blob export).
@@ -156,7 +156,7 @@ def _shape(value: Any) -> str | None:
     if not isinstance(value, dict):
         return None
     if isinstance(value.get("observations"), list) and (
-        isinstance(value.get("trace"), dict) or _looks_like_a_trace(value)
+        isinstance(value.get("trace", ""), dict | None) or _looks_like_a_trace(value)
     ):
         return "document"
     if isinstance(value.get("data"), list):
@@ -177,9 +177,9 @@ def _looks_like_a_trace(value: dict[str, Any]) -> bool:
     )
 
 
-def _document(value: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-    trace = value.get("trace")
-    if not isinstance(trace, dict):
+def _document(value: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Any]]:
+    trace = value.get("trace", "")
+    if not isinstance(trace, dict | None):
         trace = {key: item for key, item in value.items() if key != "observations"}
     return trace, value["observations"]
 

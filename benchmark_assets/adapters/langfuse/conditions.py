@@ -15,6 +15,7 @@ Conditions = list[dict[str, Any]]
 
 
 def any_of(column: str, values: Sequence[str]) -> dict[str, Any]:
+    """A condition: one of these values. Columns of plain texts take it, ids among them."""
     return {"type": "stringOptions", "column": column, "operator": "any of", "value": list(values)}
 
 

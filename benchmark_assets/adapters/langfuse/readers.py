@@ -35,6 +35,10 @@ BEFORE = timedelta(minutes=1)
 trace being looked up by id."""
 
 
+FURTHER_BEFORE = timedelta(minutes=15)
+"""How long before its root, and before the window, a row may start and still be noticed."""
+
+
 class Window(NamedTuple):
     """A range of time, in UTC: from `start` on, before `end`."""
 

@@ -95,6 +95,15 @@ class Rows:
         """Whether one of them stands at the top."""
         return any(is_root(row) for row in self)
 
+    def is_of(self, environments: tuple[str, ...]) -> bool:
+        """Whether its root, or something of it if there is no root, is of an environment.
+
+        Where a row does not say, the server's own choice counts.
+        """
+        tops = [row for row in self if is_root(row)] or list(self)
+        known = (None, "", *environments)
+        return not environments or any(row.get("environment") in known for row in tops)
+
     @property
     def ended(self) -> bool:
         """Whether it has a root, and all of its roots have ended. Events do not end."""

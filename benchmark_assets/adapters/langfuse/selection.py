@@ -96,10 +96,18 @@ class LangfuseTraces:
                 return
             progress.looked_at += 1
             snapshot = self.snapshot(raw)
-            trees = _metadata(raw)
-            if matches(selection, snapshot, self._config, self._skills, trees):
+            if self._is_asked_for(selection, raw, snapshot):
                 progress.given += 1
                 yield Selected(snapshot=snapshot, document=document(raw))
+
+    def _is_asked_for(self, selection: Selection, raw: RawTrace, snapshot: TraceSnapshot) -> bool:
+        # The server's time of a trace counts, which need not be that of its first observation.
+        time = raw.timestamp
+        if time is not None and not _covers(selection, time):
+            return False
+        told = {} if snapshot.environment else {"environments": ()}
+        rest = msgspec.structs.replace(selection, since=None, until=None, **told)
+        return matches(rest, snapshot, self._config, self._skills, _metadata(raw))
 
     def snapshot(self, raw: RawTrace) -> TraceSnapshot:
         """A fetched trace, normalised and settled; one that is not complete has a `problem`."""
@@ -154,11 +162,12 @@ class LangfuseTraces:
             searched = replace(filters, input_contains=wanted)
             try:
                 yield from self._fetched(selection, searched, progress)
-                return
             except LangfuseError as error:
                 # A server that cannot search yet; nothing was given before it said so.
                 if error.kind != "refused" or progress.looked_at:
                     raise
+            else:
+                return
         yield from self._fetched(selection, filters, progress)
 
     def _fetched(
@@ -198,6 +207,12 @@ def stretches(selection: Selection, now: datetime | None = None) -> Iterator[Win
         start = max(beginning, end - span)
         yield Window(start, end)
         end, span = start, span * _GROWTH
+
+
+def _covers(selection: Selection, time: datetime) -> bool:
+    return (selection.since is None or time >= selection.since) and (
+        selection.until is None or time < selection.until
+    )
 
 
 def filters_of(selection: Selection) -> Filters:

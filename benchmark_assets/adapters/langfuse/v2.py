@@ -35,6 +35,7 @@ from benchmark_assets.adapters.langfuse.paging import Sizes, iso
 from benchmark_assets.adapters.langfuse.readers import (
     AFTER,
     BEFORE,
+    FURTHER_BEFORE,
     Api,
     Arrival,
     Filters,
@@ -187,10 +188,13 @@ class V2Reader:
             reach = Window(window.start - BEFORE, window.end + AFTER)
             environments = {"environment": filters.environments}
             yield from stretch.traces(self._rows(environments, [], fields, reach))
+            if stretch.began_early:
+                earlier = Window(window.start - FURTHER_BEFORE, reach.start)
+                for page in self._rows(environments, [], LEAN, earlier):
+                    stretch.note(page.rows)
             unclear = stretch.unclear
         for trace_id, rows in self._by_ids([_unknown(trace_id) for trace_id in unclear], fields):
-            timestamp = rows.timestamp
-            if timestamp is not None and window.start <= timestamp < window.end:
+            if _is_in(rows, window) and rows.is_of(filters.environments):
                 yield trace_id, rows
 
     def _matching(self, window: Window, filters: Filters) -> Sequence[str]:
@@ -358,9 +362,11 @@ class _Stretch:
 
     Attributes:
         unclear: Traces that have to be looked up by id.
+        began_early: Whether a trace began so early in the window that rows of it may lie before.
     """
 
     def __init__(self, window: Window, *, partly: bool) -> None:
+        self.began_early = False
         self._window = window
         self._partly = partly
         self._open: dict[str, _Trace] = {}
@@ -376,6 +382,13 @@ class _Stretch:
             for reached in times:
                 yield from self._close(reached)
         yield from self._close(None)
+
+    def note(self, rows: Iterable[Row]) -> None:
+        """Look at rows from before the window: traces that are known have to be looked up."""
+        for row in rows:
+            trace_id = trace_id_of(row)
+            if trace_id is not None and trace_id in self._closed:
+                self.unclear[trace_id] = None
 
     def _take(self, row: Row, *, lossy: bool) -> None:
         trace_id = trace_id_of(row)
@@ -397,9 +410,10 @@ class _Stretch:
                 self.unclear[trace_id] = None
                 continue
             self._closed.add(trace_id)
-            timestamp = trace.timestamp
-            if timestamp is None or not self._window.start <= timestamp < self._window.end:
+            if not _is_in(trace, self._window):
                 continue
+            edge = self._window.start + FURTHER_BEFORE
+            self.began_early = self.began_early or _is_in(trace, Window(self._window.start, edge))
             if self._reaches_out(trace):
                 self.unclear[trace_id] = None
             else:
@@ -410,6 +424,11 @@ class _Stretch:
         last = trace.last_activity
         beyond = last is not None and last >= self._window.end + AFTER
         return beyond or not trace.ended or (self._partly and trace.orphaned)
+
+
+def _is_in(trace: _Trace, window: Window) -> bool:
+    timestamp = trace.timestamp
+    return timestamp is not None and window.start <= timestamp < window.end
 
 
 def _is_done(trace: _Trace, reached: datetime | None) -> bool:
