@@ -28,6 +28,7 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*::)*[A-Za-z][A-Za-z0-9+.-]*://")
 _DERIVED = ("sources[].name",)
 _CURES = {
     "task.from": "write metadata.KEY, session or prompt",
+    "sources[].requests_per_minute": "leave it out for no limit of ours",
     "sources[].path": "add `path: …`, a file, a folder or a glob",
     "harnesses": "write a folder or a file, or a list of them: [harnesses/]",
     "plugins": "write a Python file, or a list of them: [checks/no_secrets.py]",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from benchmark_assets.model.section import Names, NonEmpty, Section
+from benchmark_assets.model.section import Names, NonEmpty, Section, SomeNames
 
 
 def _date(value: Any) -> Any:
@@ -34,6 +34,37 @@ def _possible(day: date) -> date:
 
 AGENT = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
 """An agent: `module:function`, both possibly dotted."""
+
+_VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
+_ADDRESS = r"^https?://[^\s@]+$"
+
+
+def _variable(text: str) -> str:
+    # Never repeats the text: who misunderstands the key writes a secret there.
+    if not re.fullmatch(_VARIABLE, text):
+        raise ValueError(
+            "is not the name of a variable; name the variable that holds the value, and write "
+            "the value into .env.local"
+        )
+    return text
+
+
+def _address(text: str) -> str:
+    # Never repeats the text either: it may hold a password.
+    if "@" in text:
+        raise ValueError("holds a user or a password; leave them out, variables hold the keys")
+    if not re.fullmatch(_ADDRESS, text):
+        raise ValueError("is not an address; write it with https:// in front")
+    return text
+
+
+Variable = Annotated[
+    str, AfterValidator(_variable), Field(json_schema_extra={"pattern": _VARIABLE})
+]
+"""Name of an environment variable."""
+
+Address = Annotated[str, AfterValidator(_address), Field(json_schema_extra={"pattern": _ADDRESS})]
+"""Address of a server, without user and password."""
 
 Day = Annotated[date, BeforeValidator(_date), AfterValidator(_possible)]
 
@@ -62,6 +93,61 @@ class FileSource(Section):
             stem = re.sub(r"[^A-Za-z0-9]+", "-", data["path"]).strip("-").lower() or "files"
             return {**data, "name": stem}
         return data
+
+
+class LangfuseSource(Section):
+    """Traces on a Langfuse server, pulled over its API into the store.
+
+    Keys are never written here: `public_key_env` and `secret_key_env` name the variables that
+    hold them, in the environment, `.env.local` or `.env`.
+
+    Attributes:
+        kind: What it is: `langfuse`.
+        name: Names what was pulled in the store; each project on a server needs its own.
+        base_url: The server's address, such as https://cloud.langfuse.com; default: what
+            LANGFUSE_BASE_URL says.
+        base_url_env: Variable that holds the address, in place of `base_url`.
+        public_key_env: Variable that holds the public key; default: LANGFUSE_PUBLIC_KEY.
+        secret_key_env: Variable that holds the secret key; default: LANGFUSE_SECRET_KEY.
+        environment: Langfuse's environment, several joined by commas, or `*` for every one;
+            default: what LANGFUSE_ENVIRONMENT says, else `default`.
+        api: Which API to read, `v1` or `v2`; `auto` asks the server.
+        filter: Only traces whose metadata have one of these values, for each of these keys.
+        names: Only traces of one of these names.
+        tags: Only traces that have all of these tags.
+        from_: First day (UTC) to pull; default: as far as `schedule.lookback_days` reach.
+        requests_per_minute: Most requests a minute; default: as fast as the server answers.
+        in_flight: Most requests at one time.
+    """
+
+    # What its pulled files are read as; see `FileSource`.
+    format: ClassVar[str] = "langfuse"
+    default_date: ClassVar[None] = None
+
+    kind: Literal["langfuse"]
+    name: NonEmpty = "langfuse"
+    base_url: Address | None = None
+    base_url_env: Variable | None = None
+    public_key_env: Variable | None = None
+    secret_key_env: Variable | None = None
+    environment: NonEmpty | None = None
+    api: Literal["auto", "v1", "v2"] = "auto"
+    filter: dict[NonEmpty, SomeNames] = Field(default={})
+    names: Names = ()
+    tags: Names = ()
+    from_: Day | None = Field(default=None, alias="from")
+    requests_per_minute: Annotated[float, Field(gt=0, strict=False)] | None = None
+    in_flight: Annotated[int, Field(ge=1, le=32)] = 4
+
+    @model_validator(mode="after")
+    def _one_address(self) -> LangfuseSource:
+        if self.base_url is not None and self.base_url_env is not None:
+            raise ValueError("give base_url or base_url_env, not both")
+        return self
+
+
+Source = Annotated[FileSource | LangfuseSource, Field(discriminator="kind")]
+"""Where traces are; `kind` says which it is, and may be left out for files."""
 
 
 class ModelSettings(Section):
@@ -177,7 +263,7 @@ class ProjectConfig(Section):
     contracts: Names = ("contracts/",)
     harnesses: Names = ()
     plugins: Names = ()
-    sources: tuple[FileSource, ...] = ()
+    sources: tuple[Source, ...] = ()
     models: dict[str, ModelSettings] = Field(default={})
     model_key: NonEmpty = "model_name"
     task: TaskIdentity = TaskIdentity()
@@ -188,7 +274,11 @@ class ProjectConfig(Section):
     @field_validator("sources", mode="before")
     @classmethod
     def _sources(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple(
+            {"kind": "files", **item} if isinstance(item, dict) else item for item in value
+        )
 
     @model_validator(mode="after")
     def _unambiguous(self) -> ProjectConfig:

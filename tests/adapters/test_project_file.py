@@ -9,7 +9,7 @@ import pytest
 
 from benchmark_assets.adapters.project_file import load_project
 from benchmark_assets.model.problem import InputError
-from benchmark_assets.model.project import ProjectConfig
+from benchmark_assets.model.project import FileSource, LangfuseSource, ProjectConfig
 
 
 @pytest.fixture
@@ -133,6 +133,8 @@ def test_paths_in_the_file_are_relative_to_it(root: Path) -> None:
         root.parent / "more",
     )
     local, remote = project.config.sources
+    assert isinstance(local, FileSource)
+    assert isinstance(remote, FileSource)
     assert project.source_path(local) == str(root / "traces/**/*")
     assert project.source_path(remote) == "s3://bucket/traces"
     assert (local.name, remote.name) == ("traces", "bucket")
@@ -165,7 +167,10 @@ def test_all_errors_come_at_once_and_located(root: Path) -> None:
             "benchmark.yaml:2: contracts: expected a text, found the number 5; "
             'quote it: contracts: "5"'
         ),
-        "benchmark.yaml:4: sources[0].kind: expected files, found 'file'; did you mean 'files'?",
+        (
+            "benchmark.yaml:4: sources[0].kind: expected one of files, langfuse, found 'file'; "
+            "did you mean 'files'?"
+        ),
         "benchmark.yaml:5: sources[1].path: is missing; add `path: …`, a file, a folder or a glob",
         "benchmark.yaml:5: sources[1].paht: is not a known key; did you mean 'path'?",
         "benchmark.yaml:6: sources[2].default_date: expected a date such as 2026-01-31",
@@ -190,6 +195,76 @@ def test_all_errors_come_at_once_and_located(root: Path) -> None:
             'quote it: store: "2026-01-31"'
         ),
     ]
+
+
+def test_a_source_on_a_langfuse_server(root: Path) -> None:
+    settings(
+        root,
+        "sources:\n"
+        "  - {kind: langfuse}\n"
+        "  - kind: langfuse\n"
+        "    name: support\n"
+        "    base_url: https://langfuse.example.com\n"
+        "    public_key_env: SUPPORT_PUBLIC_KEY\n"
+        "    secret_key_env: SUPPORT_SECRET_KEY\n"
+        "    environment: production\n"
+        "    filter: {team: [a, b], region: eu}\n"
+        "    tags: nightly\n"
+        "    from: 2026-11-01\n"
+        "    requests_per_minute: 30\n",
+    )
+    plain, named = load_project(env={}, cwd=root).config.sources
+    assert isinstance(plain, LangfuseSource)
+    assert isinstance(named, LangfuseSource)
+    assert (plain.name, plain.api, plain.from_, plain.environment) == (
+        "langfuse",
+        "auto",
+        None,
+        None,
+    )
+    assert named.filter == {"team": ("a", "b"), "region": ("eu",)}
+    assert (named.tags, named.names, named.from_) == (("nightly",), (), date(2026, 11, 1))
+    assert (named.requests_per_minute, named.in_flight) == (30.0, 4)
+
+
+def test_what_is_wrong_with_a_source_on_a_langfuse_server(root: Path) -> None:
+    found = refused(
+        root,
+        "sources:\n"
+        "  - {kind: langfuse, name: a, public_key: pk-lf-planted}\n"
+        "  - {kind: langfuse, name: b, secret_key_env: sk-lf-planted}\n"
+        "  - {kind: langfuse, name: c, base_url: 'https://pk:planted@langfuse.example.com'}\n"
+        "  - {kind: langfuse, name: d, base_url: cloud.langfuse.com}\n"
+        "  - {kind: langfuse, name: e, base_url: 'http://a', base_url_env: A}\n"
+        "  - {kind: langfuse, name: f, api: v3, in_flight: 0, from: soon, path: traces}\n"
+        "  - {kind: langfuse, name: g, filter: {team: []}}\n",
+    )
+    assert found == [
+        (
+            "benchmark.yaml:2: sources[0].public_key: is not a known key; "
+            "did you mean 'public_key_env'?"
+        ),
+        (
+            "benchmark.yaml:3: sources[1].secret_key_env: is not the name of a variable; name the "
+            "variable that holds the value, and write the value into .env.local"
+        ),
+        (
+            "benchmark.yaml:4: sources[2].base_url: holds a user or a password; leave them out, "
+            "variables hold the keys"
+        ),
+        (
+            "benchmark.yaml:5: sources[3].base_url: is not an address; "
+            "write it with https:// in front"
+        ),
+        "benchmark.yaml:6: sources[4]: give base_url or base_url_env, not both",
+        "benchmark.yaml:7: sources[5].api: expected one of auto, v1, v2, found 'v3'",
+        "benchmark.yaml:7: sources[5].from: expected a date such as 2026-01-31",
+        "benchmark.yaml:7: sources[5].in_flight: must be 1 or more, is 0",
+        found[8],
+        ("benchmark.yaml:8: sources[6].filter.team: is empty; fill it in, or remove the key"),
+    ]
+    assert found[8].startswith("benchmark.yaml:7: sources[5].path: is not a known key; ")
+    assert "planted" not in "".join(found)
 
 
 def test_what_only_the_whole_file_can_tell(root: Path) -> None:
