@@ -91,12 +91,19 @@ def on_server(server: Server) -> dict[tuple[str, str], dict[str, Any]]:
             return found
 
 
+def of_name(found: dict[tuple[str, str], dict[str, Any]], name: str) -> dict[str, Any]:
+    return {key[0]: score["value"] for key, score in found.items() if key[1] == name}
+
+
 def writes(server: Server) -> int:
     return sum(request.method == "POST" for request in server.requests)
 
 
 def used(rows: list[dict[str, Any]], tool: str) -> bool:
-    return any(row["type"] == "TOOL" and row["name"] == tool for row in rows)
+    """Whether a tool did its work: a call that failed did not."""
+    return any(
+        row["type"] == "TOOL" and row["name"] == tool and row["level"] != "ERROR" for row in rows
+    )
 
 
 def test_verdicts_are_read_back_from_the_server(
@@ -107,10 +114,15 @@ def test_verdicts_are_read_back_from_the_server(
     found = on_server(server)
     judged = [pair for pair in data if pair[0]["name"] in ("planner", "support")]
     assert len(judged) > 10
-    passed = {trace["id"]: used(rows, "search") for trace, rows in judged}
-    assert {True, False} == set(passed.values())
-    assert {key[0]: score["value"] for key, score in found.items() if key[1] == "passed"} == passed
-    for trace, rows in judged:
+    called = {trace["id"]: used(rows, "search") for trace, rows in judged}
+    assert {True, False} == set(called.values())
+    assert of_name(found, "tool_calls") == called
+    passed = {
+        trace["id"]: called[trace["id"]] and not any(row.get("level") == "ERROR" for row in rows)
+        for trace, rows in judged
+    }
+    assert of_name(found, "passed") == passed
+    for trace, _rows in judged:
         score = found[trace["id"], "passed"]
         assert score["dataType"] == "BOOLEAN"
         assert score["environment"] == trace["environment"]
@@ -121,12 +133,11 @@ def test_verdicts_are_read_back_from_the_server(
         assert score["metadata"]["engine"]
         number = found[trace["id"], "score"]
         assert number["dataType"] == "NUMERIC"
-        assert (number["value"] == 1) == used(rows, "search")
-        if not used(rows, "search"):
+        assert (number["value"] == 1) == passed[trace["id"]]
+        assert (score["comment"] is None) == passed[trace["id"]]
+        if not called[trace["id"]]:
             assert "search" in score["comment"]
-            assert "search" in found[trace["id"], "tools"]["comment"]
-        else:
-            assert score["comment"] is None
+            assert "search" in found[trace["id"], "tool_calls"]["comment"]
     assert f"{server.url}/project/" in result.out
     assert judged[0][0]["id"] in result.out or result.out.count("/traces/") == 20
 
@@ -169,7 +180,7 @@ def test_a_verdict_that_changed_is_written_over_the_former(
     found = on_server(server)
     for trace, rows in data:
         if trace["name"] in ("planner", "support"):
-            assert found[trace["id"], "passed"]["value"] == used(rows, "read_file")
+            assert found[trace["id"], "tool_calls"]["value"] == used(rows, "read_file")
             assert found[trace["id"], "passed"]["metadata"]["contract_version"] == "2"
 
 
@@ -193,9 +204,12 @@ def test_nothing_is_written_unless_it_is_asked_for(project: Path, server: Server
     assert server.requests == []
 
 
-def test_what_was_interrupted_goes_on(project: Path, server: Server) -> None:
-    options = ("--max-requests", 6)
-    server.break_by(Faults(seed=1, errors=0.3))
+def test_what_was_interrupted_goes_on(
+    project: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmark_assets.adapters.langfuse.scores._MOST", 8)
+    options = ("--max-requests", 9)
+    server.break_by(Faults(seed=1, server_errors=0.3))
     counts = []
     for _ in range(60):
         result = scores(project, server, *options)
@@ -204,11 +218,12 @@ def test_what_was_interrupted_goes_on(project: Path, server: Server) -> None:
             break
         assert result.code == 1
     assert counts == sorted(counts)
-    assert len(set(counts)) > 1 or len(counts) == 1
+    assert len(set(counts)) > 1
+    assert 0 < counts[0] < counts[-1]
     server.break_by(Faults())
     assert scores(project, server).code == 0
     found = on_server(server)
-    assert {name for _, name in found} >= {"passed", "score", "tools"}
+    assert {name for _, name in found} >= {"passed", "score", "tool_calls"}
     assert len({trace for trace, _ in found}) > 10
 
 
