@@ -1,21 +1,25 @@
-"""Trace files in folders: what is there, what changed, and the snapshots in it.
+"""Trace files of a source: what is there, what changed, and the snapshots in it.
 
 Belongs here: walking a source, its index, reading files once. Does not belong here: what a
-file's bytes mean (`traces`, `formats`) or the partitions' files (`snapshot_files`).
+file's bytes mean (`traces`, `formats`), the partitions' files (`snapshot_files`), or getting
+traces from a server (`langfuse/pull`): what was pulled is files as well.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import glob
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from benchmark_assets.adapters.formats.base import TraceFile, printable
+from benchmark_assets.adapters.pulled_files import list_pulled, pulled_days, read_pulled
 from benchmark_assets.adapters.source_index import (
     FileEntry,
     PartitionCount,
@@ -24,7 +28,7 @@ from benchmark_assets.adapters.source_index import (
     read_root,
     write_index,
 )
-from benchmark_assets.adapters.store import Store
+from benchmark_assets.adapters.store import Store, pulled_folder
 from benchmark_assets.adapters.traces import (
     READER_VERSION,
     day_of,
@@ -33,7 +37,7 @@ from benchmark_assets.adapters.traces import (
 )
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.problem import InputError, Problem
-from benchmark_assets.model.project import FileSource, ProjectConfig
+from benchmark_assets.model.project import FileSource, LangfuseSource, ProjectConfig, Source
 from benchmark_assets.model.trace import TraceSnapshot
 
 CACHE_BYTES = 64 * 1024 * 1024
@@ -48,6 +52,130 @@ def quiet(what: str, done: int, total: int) -> None:
     """The progress that shows nothing."""
 
 
+class Found(NamedTuple):
+    """A file of a source as it is now.
+
+    Attributes:
+        key: Its path below the source's root, `/`-separated.
+        shown: Its path as people should see it.
+        stamp: Its size in bytes, and a number that changes when its content does.
+        wrong: Why it cannot be read, if that is known already.
+    """
+
+    key: str
+    shown: str
+    stamp: tuple[int, int] = (-1, -1)
+    wrong: str | None = None
+
+
+class Files(Protocol):
+    """The files of a source, wherever they lie.
+
+    Attributes:
+        root: What tells this source from another of the same name.
+    """
+
+    root: str
+
+    def find(self) -> list[Found]:
+        """All files, sorted by path."""
+        ...
+
+    def read(self, key: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            OSError: If it cannot be read.
+        """
+        ...
+
+    def shown(self, key: str) -> str:
+        """A file's path as people should see it."""
+        ...
+
+
+class FolderFiles:
+    """The files that a path leads to: a file, a folder or a glob.
+
+    Args:
+        path: The path, absolute.
+        store: Whose own files are left out.
+
+    Raises:
+        InputError: If nothing is at the path.
+    """
+
+    def __init__(self, path: str, store: Store) -> None:
+        self._base, files = locate(path)
+        self._files = [file for file in files if not _is_ours(file, store)]
+        self.root = root_hash(self._base)
+
+    def find(self) -> list[Found]:
+        """See `Files.find`."""
+        return [self._found(file) for file in self._files]
+
+    def _found(self, file: Path) -> Found:
+        key = file.relative_to(self._base).as_posix()
+        if key != printable(key):
+            key = printable(key)
+            return Found(key, key, wrong="its name is not UTF-8; rename it")
+        try:
+            stat = file.stat()
+        except OSError as error:
+            return Found(key, str(file), wrong=f"cannot be opened: {error.strerror or error}")
+        return Found(key, str(file), (stat.st_size, stat.st_mtime_ns))
+
+    def read(self, key: str) -> bytes:
+        """See `Files.read`."""
+        return (self._base / key).read_bytes()
+
+    def shown(self, key: str) -> str:
+        """See `Files.shown`."""
+        return str(self._base / key)
+
+
+class PulledFiles:
+    """The files of traces that were pulled from a source's server.
+
+    Their bytes are what was compressed: how, does not change what is in them.
+
+    Args:
+        store: Where they lie.
+        source: The source's name.
+    """
+
+    def __init__(self, store: Store, source: str) -> None:
+        self._store = store
+        self._source = source
+        days = pulled_days(store, source)
+        self.root = next(iter(days.values())).root if days else ""
+
+    def find(self) -> list[Found]:
+        """See `Files.find`."""
+        return [
+            Found(key, self.shown(key), (stat.size, _number(stat.version)))
+            for key, stat in sorted(list_pulled(self._store, self._source).items())
+        ]
+
+    def read(self, key: str) -> bytes:
+        """See `Files.read`."""
+        data = read_pulled(self._store, self._source, key)
+        if data is None:
+            raise FileNotFoundError(f"there is no {self.shown(key)}")
+        return data
+
+    def shown(self, key: str) -> str:
+        """See `Files.shown`."""
+        return str(self._store.path(f"{pulled_folder(self._source)}/{key}"))
+
+
+def _number(version: str) -> int:
+    """A file's version as a number: a time is one, a tag of an object store is made one."""
+    if version.isdecimal() and len(version) < len(str(2**63)):
+        return int(version)
+    return int.from_bytes(hashlib.sha256(version.encode()).digest()[:7])
+
+
 @dataclass
 class SourceState:
     """A source as it is now.
@@ -57,8 +185,8 @@ class SourceState:
         reread: Paths that were read in this scan because they are new or changed.
     """
 
-    source: FileSource
-    base: Path
+    source: Source
+    files: Files
     entries: dict[str, FileEntry]
     reread: tuple[str, ...] = ()
     cache: dict[str, list[TraceSnapshot]] = field(default_factory=dict)
@@ -163,56 +291,81 @@ def scan(
     Raises:
         InputError: If nothing is at the path.
     """
-    base, files = locate(path)
-    files = [file for file in files if not _is_ours(file, store)]
+    return scan_files(
+        store, source, FolderFiles(path, store), config, prune=prune, progress=progress
+    )
+
+
+def scan_pulled(
+    store: Store,
+    source: LangfuseSource,
+    config: ProjectConfig,
+    *,
+    prune: bool = False,
+    progress: Progress = quiet,
+) -> SourceState:
+    """The same for what was pulled from a source's server; no server is asked."""
+    files = PulledFiles(store, source.name)
+    return scan_files(store, source, files, config, prune=prune, progress=progress)
+
+
+def scan_files(
+    store: Store,
+    source: Source,
+    files: Files,
+    config: ProjectConfig,
+    *,
+    prune: bool = False,
+    progress: Progress = quiet,
+) -> SourceState:
+    """The same for files wherever they lie; see `scan`."""
     before = read_index(store, source.name)
     settings = _settings(source, config)
-    state = SourceState(source, base, {})
+    state = SourceState(source, files, {})
     reread: list[str] = []
     cached = 0
-    for number, file in enumerate(files):
-        key = file.relative_to(base).as_posix()
-        if key != printable(key):
-            key = printable(key)
-            state.entries[key] = _unreadable_entry(
-                key, settings, f"{key}: its name is not UTF-8; rename it"
-            )
-            continue
+    listing = files.find()
+    for number, found in enumerate(listing):
+        key, wrong, data = found.key, found.wrong, b""
         known = before.get(key)
-        try:
-            stat = file.stat()
-            if (
-                known is not None
-                and known.status != "vanished"
-                and known.settings == settings
-                and (known.size, known.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
-            ):
-                state.entries[key] = known
-                continue
-            progress("reading trace files", number, len(files))
-            data = file.read_bytes()
-        except OSError as error:
-            reason = f"{key}: cannot be opened: {error.strerror or error}"
+        if (
+            wrong is None
+            and known is not None
+            and known.status != "vanished"
+            and known.settings == settings
+            and (known.size, known.mtime_ns) == found.stamp
+        ):
+            state.entries[key] = known
+            continue
+        if wrong is None:
+            progress("reading trace files", number, len(listing))
+            try:
+                data = files.read(key)
+            except OSError as error:
+                wrong = f"cannot be opened: {error.strerror or error}"
+        if wrong is not None:
+            reason = f"{key}: {wrong}"
             if known is not None and known.partitions:
                 # Nothing says that its traces changed: as good as gone, and as little forgotten.
                 state.entries[key] = msgspec.structs.replace(known, status="vanished", error=reason)
             else:
                 state.entries[key] = _unreadable_entry(key, settings, reason)
             continue
-        trace_file = TraceFile(str(file), key, data)
+        size, mtime_ns = found.stamp
+        trace_file = TraceFile(found.shown, key, data)
         same = (
             known is not None and known.settings == settings and known.sha256 == trace_file.sha256
         )
         if known is not None and same:
             back = {"status": "read", "error": None} if known.status == "vanished" else {}
             state.entries[key] = msgspec.structs.replace(
-                known, size=stat.st_size, mtime_ns=stat.st_mtime_ns, **back
+                known, size=size, mtime_ns=mtime_ns, **back
             )
             continue
         reread.append(key)
         entry, snapshots = _read(trace_file, source, config)
         state.entries[key] = msgspec.structs.replace(
-            entry, size=stat.st_size, mtime_ns=stat.st_mtime_ns, settings=settings
+            entry, size=size, mtime_ns=mtime_ns, settings=settings
         )
         if cached + len(data) <= CACHE_BYTES:
             cached += len(data)
@@ -221,9 +374,8 @@ def scan(
         if key not in state.entries and not prune and entry.partitions:
             state.entries[key] = msgspec.structs.replace(entry, status="vanished")
     state.reread = tuple(reread)
-    root = root_hash(base)
-    if state.entries != before or read_root(store, source.name) != root:
-        write_index(store, source.name, state.entries, root)
+    if state.entries != before or read_root(store, source.name) != files.root:
+        write_index(store, source.name, state.entries, files.root)
     return state
 
 
@@ -242,7 +394,7 @@ def _is_ours(file: Path, store: Store) -> bool:
     return path.is_relative_to(own) or path.is_relative_to(beside)
 
 
-def _settings(source: FileSource, config: ProjectConfig) -> str:
+def _settings(source: Source, config: ProjectConfig) -> str:
     """Hash of everything besides a file's bytes that decides which snapshots come out of it."""
     aliases = {name: list(settings.aliases) for name, settings in config.models.items()}
     return content_hash(
@@ -272,7 +424,7 @@ def _unreadable_entry(key: str, settings: str, reason: str) -> FileEntry:
 
 
 def _read(
-    file: TraceFile, source: FileSource, config: ProjectConfig
+    file: TraceFile, source: Source, config: ProjectConfig
 ) -> tuple[FileEntry, list[TraceSnapshot]]:
     common = {"path": file.key, "size": len(file.data), "mtime_ns": 0, "sha256": file.sha256}
     try:
@@ -320,13 +472,13 @@ def read_file(state: SourceState, key: str, config: ProjectConfig) -> Iterator[T
     if key in state.cache:
         yield from state.cache[key]
         return
-    path = state.base / key
+    path = state.files.shown(key)
     try:
-        file = TraceFile(str(path), key, path.read_bytes())
+        file = TraceFile(path, key, state.files.read(key))
     except OSError as error:
-        raise InputError(Problem(f"vanished while it was read: {error}", file=str(path))) from error
+        raise InputError(Problem(f"vanished while it was read: {error}", file=path)) from error
     if file.sha256 != state.entries[key].sha256:
-        raise InputError(Problem("changed while it was read", file=str(path), cure="run again"))
+        raise InputError(Problem("changed while it was read", file=path, cure="run again"))
     source = state.source
     yield from read_traces(
         file, config, format_name=source.format, default_date=source.default_date

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
-from filelock import FileLock
+from filelock import BaseFileLock, FileLock, Timeout
 from upath import UPath
 
 from benchmark_assets.adapters.footers import Footers
@@ -39,6 +39,7 @@ SOURCES = "sources"
 CONTRACTS = "contracts"
 LEADERBOARD = "leaderboard"
 ARCHIVE = "archive"
+PULLED = "pulled"
 
 ATTEMPTS = 100
 """How often a folder is made again that other processes remove while it is empty."""
@@ -86,6 +87,11 @@ def archive_path(path: str) -> str:
 def source_path(name: str) -> str:
     """Where a source's index of files lies."""
     return f"{SOURCES}/{path_key(name)}.parquet"
+
+
+def pulled_folder(source: str) -> str:
+    """Where what was pulled from a source's server lies."""
+    return f"{PULLED}/{path_key(source)}"
 
 
 CONDITIONAL = ("s3", "s3a")
@@ -294,6 +300,31 @@ class Store:
         self.write(target, data)
         return self.remove(relative)
 
+    @contextlib.contextmanager
+    def exclusive(self, name: str, *, wait: bool = True) -> Iterator[bool]:
+        """Do something that no other process does at the same time.
+
+        Other machines do not see it, and object stores have none of it: what must hold there has
+        to hold without.
+
+        Args:
+            name: What is done, path-like.
+            wait: Whether to wait for others; else yields False if one is at it.
+        """
+        if self.local is None:
+            yield True
+            return
+        lock = self._lock(name)
+        try:
+            lock.acquire(timeout=-1 if wait else 0)
+        except Timeout:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
+
     def sweep(self) -> int:
         """Remove what killed processes left half-written; returns how many files that were."""
         if self.local is None:
@@ -311,11 +342,14 @@ class Store:
 
     @contextlib.contextmanager
     def _locked(self, relative: str) -> Iterator[None]:
-        assert self.local is not None
-        lock = self.local / LOCKS / f"{path_key(relative)}.lock"
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(lock):
+        with self._lock(relative):
             yield
+
+    def _lock(self, name: str) -> BaseFileLock:
+        assert self.local is not None
+        lock = self.local / LOCKS / f"{path_key(name)}.lock"
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(lock)
 
     def _put(self, relative: str, data: bytes) -> None:
         assert self.local is not None

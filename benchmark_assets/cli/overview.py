@@ -89,8 +89,12 @@ def print_next_step(overview: Overview, traces: tuple[str, ...]) -> None:
     if workflow is None:
         return
     example = overview.examples[workflow]
-    command = ["bench", "generate-contract", "--from-file", example.file]
-    command += [] if example.alone else ["--trace-id", example.trace_id]
+    command = ["bench", "generate-contract"]
+    if example.source is None:
+        command += ["--from-file", example.file]
+        command += [] if example.alone else ["--trace-id", example.trace_id]
+    else:
+        command += ["--source", example.source, "--trace-id", example.trace_id]
     command += ["--out", "contracts/first.yaml"]
     run = ["bench", "run", *(part for path in traces for part in ("--traces", path))]
     lines = [

@@ -41,6 +41,7 @@ from benchmark_assets.cli.output import (
     stdout,
 )
 from benchmark_assets.cli.overview import print_next_step, print_overview
+from benchmark_assets.cli.pulls import pull
 from benchmark_assets.model.problem import InputError, Problem, did_you_mean
 from benchmark_assets.model.project import FileSource
 from benchmark_assets.model.standings import Standings
@@ -81,6 +82,9 @@ from benchmark_assets.report.text import plural, printable
     "--contract", "contract_ids", multiple=True, help="Only this contract's id; repeatable."
 )
 @click.option("--prune", is_flag=True, help="Forget traces whose files are gone.")
+@click.option(
+    "--no-pull", is_flag=True, help="Ask no server: judge what was pulled from it before."
+)
 @store_option
 @config_option
 @format_option
@@ -94,6 +98,7 @@ def command(
     models: tuple[str, ...],
     contract_ids: tuple[str, ...],
     prune: bool,
+    no_pull: bool,
     store: str | None,
     config: Path | None,
     format_name: str,
@@ -129,6 +134,7 @@ def command(
         traces=traces,
         need_contracts=bool(contracts),
         prune=prune,
+        pulls=not no_pull,
         as_json=as_json,
     )
     raise SystemExit(code)
@@ -190,6 +196,7 @@ def run(
     traces: tuple[str, ...] = (),
     need_contracts: bool = True,
     prune: bool = False,
+    pulls: bool = True,
     as_json: bool = False,
     show_report: bool = True,
 ) -> int:
@@ -202,11 +209,13 @@ def run(
         traces: The traces as they were named on the command line.
         need_contracts: Whether having no contract is an error rather than the beginning.
         prune: Forget traces whose files are gone.
+        pulls: Pull traces of sources that are on a server first.
         as_json: Print JSON.
         show_report: Say where the report is.
     """
     workspace = Workspace(project)
     loaded = workspace.load_contracts()
+    unpulled = _pull(workspace, selection, prune=prune) if pulls else ()
     if not loaded.contracts and not need_contracts and not _broken(loaded):
         return _only_look(workspace, traces, as_json=as_json)
     print_problems(loaded.problems)
@@ -218,7 +227,8 @@ def run(
     with progress() as report:
         inventory = take_inventory(workspace, prune=prune, progress=report)
         print_problems(inventory.problems)
-        if inventory.problems and not any(True for _ in inventory.entries()):
+        failed = bool(loaded.problems or unpulled or inventory.problems)
+        if (unpulled or inventory.problems) and not any(True for _ in inventory.entries()):
             return EXIT_SETUP
         _check_models(workspace, inventory, selection)
         done = _update(workspace, loaded, inventory, selection, report, own_store=own_store)
@@ -226,7 +236,7 @@ def run(
     standings = None if current is None else read_standings(workspace.store, current.edition)
     assert standings is not None  # _update publishes
     _print(workspace, standings, done, as_json=as_json, show_report=show_report)
-    code = _exit_code(standings, failed=bool(loaded.problems or inventory.problems))
+    code = _exit_code(standings, failed=failed)
     if code == EXIT_CLEAN and done.left_out:
         code = EXIT_WARN
     if not standings.counts.total and not as_json:
@@ -235,6 +245,13 @@ def run(
         print_overview(overview)
         print_next_step(overview, traces)
     return code
+
+
+def _pull(workspace: Workspace, selection: Selection, *, prune: bool) -> tuple[Problem, ...]:
+    """Pull traces of the days asked for from servers; returns what went wrong."""
+    first, last = (day and date.fromisoformat(day) for day in (selection.first, selection.last))
+    with progress() as report:
+        return pull(workspace, first or None, last or None, report, prune=prune)
 
 
 def _check_models(workspace: Workspace, inventory: Inventory, selection: Selection) -> None:

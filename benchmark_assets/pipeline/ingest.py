@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from benchmark_assets.adapters.pulled_files import remove_pulled
 from benchmark_assets.adapters.snapshot_files import (
     SnapshotFooter,
     SourcedSnapshot,
@@ -26,10 +27,18 @@ from benchmark_assets.adapters.snapshot_files import (
     write_partition,
 )
 from benchmark_assets.adapters.source_index import FileEntry, list_sources, read_index, remove_index
-from benchmark_assets.adapters.sources import Progress, SourceState, quiet, read_file, scan
+from benchmark_assets.adapters.sources import (
+    Progress,
+    SourceState,
+    quiet,
+    read_file,
+    scan,
+    scan_pulled,
+)
 from benchmark_assets.adapters.store import snapshot_path
 from benchmark_assets.adapters.traces import day_of
 from benchmark_assets.model.problem import InputError, Problem
+from benchmark_assets.model.project import LangfuseSource, Source
 from benchmark_assets.pipeline.workspace import Workspace
 
 
@@ -85,20 +94,16 @@ class Inventory:
 def take_inventory(
     workspace: Workspace, *, prune: bool = False, progress: Progress = quiet
 ) -> Inventory:
-    """Scan the project's sources; new and changed files are read, once."""
+    """Scan the project's sources; new and changed files are read, once.
+
+    Of a source on a server that is what was pulled before: no server is asked.
+    """
     states: dict[str, SourceState] = {}
     problems: list[Problem] = []
     project = workspace.project
     for source in project.config.sources:
         try:
-            states[source.name] = scan(
-                workspace.store,
-                source,
-                project.source_path(source),
-                project.config,
-                prune=prune,
-                progress=progress,
-            )
+            states[source.name] = _scan(workspace, source, prune=prune, progress=progress)
         except InputError as error:
             problems += error.problems
     kept = {}
@@ -108,9 +113,18 @@ def take_inventory(
             continue
         if prune and name not in configured:
             remove_index(workspace.store, name)
+            remove_pulled(workspace.store, name)
         else:
             kept[name] = read_index(workspace.store, name)
     return Inventory(states, kept, tuple(problems))
+
+
+def _scan(workspace: Workspace, source: Source, *, prune: bool, progress: Progress) -> SourceState:
+    store, config = workspace.store, workspace.project.config
+    if isinstance(source, LangfuseSource):
+        return scan_pulled(store, source, config, prune=prune, progress=progress)
+    path = workspace.project.source_path(source)
+    return scan(store, source, path, config, prune=prune, progress=progress)
 
 
 def stale_partitions(

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
 from benchmark_assets.adapters.formats.base import TraceFile
-from benchmark_assets.adapters.sources import Progress, locate, quiet
+from benchmark_assets.adapters.sources import Files, FolderFiles, Progress, PulledFiles, quiet
 from benchmark_assets.adapters.traces import day_of, read_traces, why_unplaced
 from benchmark_assets.adapters.yaml_files import shown_path
 from benchmark_assets.model.problem import InputError, Problem
-from benchmark_assets.model.project import ProjectConfig
+from benchmark_assets.model.project import LangfuseSource, ProjectConfig, Source
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.pipeline.workspace import Workspace
 
@@ -83,28 +84,43 @@ def look_around(workspace: Workspace, progress: Progress = quiet) -> Overview:
     counted = _Counts(project.config)
     for source in project.config.sources:
         try:
-            base, files = locate(project.source_path(source))
+            files = _files_of(workspace, source)
+            listing = files.find()
         except InputError as error:
             problems += error.problems
             continue
-        for number, path in enumerate(files):
-            progress("reading trace files", number, len(files))
+        for number, found in enumerate(listing):
+            progress("reading trace files", number, len(listing))
             counted.files += 1
+            if found.wrong is not None:
+                problems.append(Problem(found.wrong, file=found.shown))
+                continue
             try:
-                file = TraceFile(str(path), path.relative_to(base).as_posix(), path.read_bytes())
+                file = TraceFile(found.shown, found.key, files.read(found.key))
                 snapshots = read_traces(
                     file,
                     project.config,
                     format_name=source.format,
                     default_date=source.default_date,
                 )
-                counted.add(snapshots, shown_path(path))
+                counted.add(snapshots, shown_path(Path(found.shown)))
             except OSError as error:
                 reason = f"cannot be opened: {error.strerror or error}"
-                problems.append(Problem(reason, file=str(path)))
+                problems.append(Problem(reason, file=found.shown))
             except InputError as error:
                 problems += error.problems
     return counted.overview(problems)
+
+
+def _files_of(workspace: Workspace, source: Source) -> Files:
+    """A source's files: what was pulled before, if it is on a server.
+
+    Raises:
+        InputError: If there are none to look for.
+    """
+    if isinstance(source, LangfuseSource):
+        return PulledFiles(workspace.store, source.name)
+    return FolderFiles(workspace.project.source_path(source), workspace.store)
 
 
 class _Counts:

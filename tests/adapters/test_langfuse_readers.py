@@ -275,6 +275,23 @@ def test_many_traces_of_one_moment(api: Api) -> None:
         assert rows_of(list(reader.fetch_window(DAY))) == ids_of(data)
 
 
+@pytest.mark.parametrize("crowded_at", [0.0, 40_000.0, 86_000.0])
+def test_v1_many_rows_are_read_in_stretches_that_leave_nothing_out(crowded_at: float) -> None:
+    # Nearly all in a minute: an even spread over the day would be guessed wrong.
+    rng = random.Random(1)
+    starts = [crowded_at + rng.uniform(0, 60) for _ in range(6300)]
+    starts += [rng.uniform(0, 86_000) for _ in range(200)]
+    data = [
+        pair(f"t{number}", start, [span(f"t{number}", f"r{number}", start, start + 1, None)])
+        for number, start in enumerate(starts)
+    ]
+    with reading("v1", data) as (reader, _, client):
+        listed = {item.trace_id: item for item in reader.list(DAY)}
+        assert len(listed) == 6500
+        assert client.counts.requests < 6500 / 99 * 1.4
+        assert rows_of(list(reader.fetch_window(DAY, listed))) == ids_of(data)
+
+
 @both
 def test_a_trace_of_more_rows_than_a_page_holds(api: Api) -> None:
     rows = [span("big", "root", 60, 90, None)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -284,9 +285,7 @@ def test_time_is_gone_back_in_growing_stretches_without_gaps() -> None:
     assert windows[0].end > now
     assert windows[-1].start <= datetime(2023, 1, 1, tzinfo=UTC)
     assert len(windows) < 12
-    assert all(
-        later.start == earlier.end for later, earlier in zip(windows, windows[1:], strict=False)
-    )
+    assert all(later.start == earlier.end for later, earlier in pairwise(windows))
     bounded = list(stretches(Selection(since=START, until=NOON), now))
     assert (bounded[0].end, bounded[-1].start) == (NOON, START)
     assert list(stretches(Selection(since=NOON, until=START), now)) == []

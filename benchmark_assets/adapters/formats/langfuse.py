@@ -2,7 +2,8 @@
 
 Understood are, alone, in a list, or one on each line:
 
-* the UI's download: `{trace, observations}`; with a trace of null where there is no trace object;
+* the UI's download: `{trace, observations}`; with a trace of null where there is no trace object,
+  and `pulled` where a puller noted something of it (`adapters/pulled_files`);
 * the API's trace (v1): a trace with its `observations` inside;
 * pages of the observations API (v2): `{data: [observation, …], meta}`;
 * observations themselves, in camelCase (v2) or snake_case (the blob export).
@@ -35,6 +36,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+import msgspec
 
 from benchmark_assets.adapters.formats.base import (
     SAMPLE_RECORDS,
@@ -106,7 +109,7 @@ class LangfuseFormat:
             trace_id = _trace_id(value)
             if shape == "document":
                 trace, rows = _document(value)
-                yield read_trace(trace, rows, origin)
+                yield _as_pulled(read_trace(trace, rows, origin), as_dict(value.get("pulled")))
             elif shape == "row" and trace_id is not None:
                 loose.setdefault(trace_id, []).append((record, value))
             else:
@@ -182,6 +185,18 @@ def _document(value: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Any]]:
     if not isinstance(trace, dict | None):
         trace = {key: item for key, item in value.items() if key != "observations"}
     return trace, value["observations"]
+
+
+def _as_pulled(snapshot: TraceSnapshot, note: dict[str, Any]) -> TraceSnapshot:
+    """A trace with what its puller noted of it: its id, and why it cannot be judged."""
+    trace_id = text_or_none(note.get("id")) or snapshot.trace_id
+    why = text_or_none(note.get("incomplete"))
+    if why is None:
+        return msgspec.structs.replace(snapshot, trace_id=trace_id)
+    said = f"{_where(snapshot.origin)}: {why}"
+    problem = "; ".join(filter(None, (said, snapshot.problem)))
+    started = snapshot.started_at or parse_time(note.get("timestamp"))
+    return msgspec.structs.replace(snapshot, trace_id=trace_id, problem=problem, started_at=started)
 
 
 def _trace_id(value: Any) -> str | None:

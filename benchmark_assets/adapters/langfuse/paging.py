@@ -4,7 +4,7 @@ Belongs here: page size and length of time, shrinking when an answer is too larg
 growing back. Does not belong here: the requests (`v1`, `v2`).
 
 A server that gives up does not say which of the two was too much. Both are halved; then, after
-some good answers, one of them is doubled on trial, and if that fails it alone is taken back and
+good answers, one of them is doubled on trial, and if that fails it alone is taken back and
 tried less often. One huge trace so costs a few requests and does not slow down the rest.
 """
 
@@ -21,7 +21,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _SHORTEST = timedelta(seconds=1)
-_FIRST_TRIAL = 4
+_FIRST_TRIAL = 1
 _LAST_TRIAL = 256
 
 GOOD_BYTES = 16 * 2**20

@@ -35,7 +35,7 @@ BEFORE = timedelta(minutes=1)
 trace being looked up by id."""
 
 
-FURTHER_BEFORE = timedelta(minutes=15)
+FURTHER_BEFORE = timedelta(hours=2)
 """How long before its root, and before the window, a row may start and still be noticed."""
 
 

@@ -154,11 +154,12 @@ def still_arriving(raw: RawTrace, now: datetime, arrival: Arrival) -> str | None
     limit = arrival.settle_s if ended else arrival.silence_s
     if heard is None or now - heard >= timedelta(seconds=limit):
         return None
-    ago = max(0, round((now - heard).total_seconds()))
+    # The time and not how long ago: this is stored, and the same trace gives the same bytes.
+    when = f"{heard:%Y-%m-%d %H:%M:%S} UTC"
     if ended:
-        return f"it may still arrive: the server heard of it {ago} seconds ago"
+        return f"it may still arrive: the server last heard of it at {when}"
     what = "has not ended" if any(is_root(row) for row in raw.observations) else "is missing"
-    return f"it is still running or arriving: its root {what}, {ago} seconds after its last sign"
+    return f"it is still running or arriving: its root {what}, its last sign is of {when}"
 
 
 def _last_heard(raw: RawTrace) -> datetime | None:

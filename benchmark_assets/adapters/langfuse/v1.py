@@ -64,6 +64,12 @@ _DERIVED = frozenset({"observations", "scores", "latency", "totalCost", "_deprec
 _TICK = timedelta(milliseconds=1)
 """What the server's times are exact to."""
 
+_ROWS_A_STRETCH = 3000
+"""About how many rows one stretch of time should have."""
+
+_MOST_SKIPPED = 5
+"""Rows one after the other that the server may fail to give before it is the server's fault."""
+
 _NO_FILTERS = Filters()
 
 _LOST_ONE = frozenset({"too_large", "server", "connection", "refused"})
@@ -318,11 +324,17 @@ class _Pages:
     to_key: str
     time_key: str
     sizes: Sizes = field(default_factory=lambda: Sizes(LARGEST_PAGE))
+    _skipped: int = 0
 
     def total(self, window: Window, params: Mapping[str, Any]) -> int | None:
         """How many rows there are, as the server says; None if it does not."""
         query = {**params, **self._between(window.start, window.end), "page": 1, "limit": 1}
-        return _total(self.client.get_json(self.path, query), "totalItems")
+        try:
+            return _total(self.client.get_json(self.path, query), "totalItems")
+        except LangfuseError as error:
+            if error.kind != "too_large":
+                raise
+        return None
 
     def newest_first(self, window: Window, params: Mapping[str, Any]) -> Iterator[list[Row]]:
         """The rows of a window, latest first; some come twice."""
@@ -335,45 +347,66 @@ class _Pages:
 
     def _stretch(self, bounds: list[datetime], params: Mapping[str, Any]) -> Iterator[list[Row]]:
         """The same for one stretch; `bounds[0]` is raised if it is too much for the server."""
-        upper, number = bounds[1], 1
+        upper, offset = bounds[1], 0
         while True:
-            answer = self._answer(params, bounds, upper, number)
+            limit = _divisor(self.sizes.limit, offset)
+            answer = self._answer(params, bounds, upper, offset // limit + 1, limit)
+            if answer is None:
+                # Too much however little: what is there is left out, if it is but one row.
+                offset += limit == 1 and not self.sizes.can_shrink(upper - bounds[0])
+                continue
             rows = data_of(answer)
             yield rows
-            limit = _total(answer, "limit") or self.sizes.limit
-            if _is_last(answer, rows, number, limit):
+            limit = min(limit, _total(answer, "limit") or limit)
+            narrowed = self._narrowed(bounds, upper, answer)
+            if not narrowed and _is_last(answer, rows, offset // limit + 1, limit):
                 return
             times = [time for row in rows if (time := parse_time(row.get(self.time_key)))]
             descending = times == sorted(times, reverse=True) and len(times) == len(rows)
-            if descending and times and bounds[0] < times[-1] + _TICK < upper:
-                upper, number = times[-1] + _TICK, 1
+            if descending and bounds[0] < times[-1] + _TICK < upper:
+                upper, offset = times[-1] + _TICK, 0
             else:
-                number += 1
+                offset += limit
+
+    @staticmethod
+    def _narrowed(bounds: list[datetime], upper: datetime, answer: Any) -> bool:
+        """Raise the lower bound where the server would look at very many rows for every page.
+
+        It counts and sorts all that is between the bounds, for every page anew.
+        """
+        total = _total(answer, "totalItems") or 0
+        if total <= 2 * _ROWS_A_STRETCH:
+            return False
+        bounds[0] = max(bounds[0], upper - (upper - bounds[0]) * _ROWS_A_STRETCH / total)
+        return True
 
     def _answer(
-        self, params: Mapping[str, Any], bounds: list[datetime], upper: datetime, number: int
+        self,
+        params: Mapping[str, Any],
+        bounds: list[datetime],
+        upper: datetime,
+        number: int,
+        limit: int,
     ) -> Any:
-        while True:
-            # A number counts pages of one size: past the first one the size stays.
-            query = {
-                **params,
-                **self._between(bounds[0], upper),
-                "page": number,
-                "limit": self.sizes.limit,
-            }
-            try:
-                size, answer = self.client.get_sized(self.path, query)
-            except LangfuseError as error:
-                covered = upper - bounds[0]
-                if error.kind != "too_large" or number > 1 or not self.sizes.can_shrink(covered):
-                    raise
-            else:
-                if number == 1:
-                    self.sizes.good(size)
-                return answer
+        """One page; None if it was too much, after which less is asked for."""
+        between = self._between(bounds[0], upper)
+        query = {**params, **between, "page": number, "limit": limit}
+        try:
+            size, answer = self.client.get_sized(self.path, query)
+        except LangfuseError as error:
+            covered = upper - bounds[0]
+            self._skipped += not self.sizes.can_shrink(covered)
+            if error.kind != "too_large" or self._skipped > _MOST_SKIPPED:
+                raise
+        else:
+            self._skipped = 0
+            self.sizes.good(size)
+            return answer
+        if self.sizes.can_shrink(covered):
             self.sizes.shrink(covered)
             if self.sizes.span is not None:
                 bounds[0] = max(bounds[0], upper - self.sizes.span)
+        return None
 
     def by_number(self, params: Mapping[str, Any]) -> Iterator[list[Row] | None]:
         """All rows of a query, whatever their times; None for a row that is too large to come.

@@ -57,10 +57,11 @@ LARGEST_PAGE = 1000
 _LONGEST_IDS = 6_000
 """Most characters of ids in one request's address: servers and proxies take some 8,000 of all."""
 
+_FEWEST_OF_MANY = 250
+"""Rows a page, from which on a query of many ids and all times is not tried with fewer."""
+
 _GUESSED_ROWS = 20
 """Rows of a trace that nobody has counted."""
-
-_EARLIER = timedelta(days=1)
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -74,6 +75,12 @@ class _Trace(Rows):
     """The rows of one trace. `lossy` if the server could not give the contents of some."""
 
     lossy = False
+
+    def add_all(self, page: _Page) -> None:
+        """Take in rows of an answer."""
+        self.lossy = self.lossy or page.lossy
+        for row in page.rows:
+            self.add(row)
 
 
 class _Page(NamedTuple):
@@ -233,17 +240,17 @@ class V2Reader:
         while begin < len(wanted):
             count = self._how_many(wanted[begin : begin + 500]) if self._takes_many_ids else 1
             batch = wanted[begin : begin + count]
-            try:
-                found = self._batch(batch, fields)
-            except LangfuseError as error:
-                if error.kind != "refused" or count == 1:
-                    raise
-                found = None
-            if found is None:
-                self._takes_many_ids = False
-                continue
-            yield from found
             begin += count
+            if count == 1:
+                yield from self._single(batch[0].trace_id, fields)
+                continue
+            found = self._batch(batch, fields)
+            for item in batch:
+                trace = found.get(item.trace_id)
+                if trace is not None and len(trace) >= (item.observations or 0):
+                    yield item.trace_id, trace
+                else:
+                    yield from self._single(item.trace_id, fields)
 
     def _how_many(self, waiting: Sequence[Listed]) -> int:
         """How many traces come in one page, as far as is known, and fit into one address."""
@@ -257,22 +264,39 @@ class V2Reader:
             count += 1
         return count
 
-    def _batch(self, batch: Sequence[Listed], fields: str) -> Sequence[tuple[str, _Trace]] | None:
-        """Some traces in one query; None if the server does not understand it."""
-        ids = [item.trace_id for item in batch]
-        params: dict[str, Any] = {"traceId": ids[0] if len(ids) == 1 else None}
-        conditions = [any_of("traceId", ids)] if len(ids) > 1 else []
-        if all(item.fingerprint for item in batch):
-            params["fromStartTime"] = iso(min(item.timestamp for item in batch) - _EARLIER)
-        found = {trace_id: _Trace() for trace_id in ids}
-        for page in self._rows(params, conditions, fields, None):
-            for row in page.rows:
-                trace = found.get(trace_id_of(row) or "")
-                if trace is None:
-                    return None
-                trace.add(row)
-                trace.lossy = trace.lossy or page.lossy
-        return [(trace_id, trace) for trace_id, trace in found.items() if len(trace)]
+    def _single(self, trace_id: str, fields: str) -> Iterator[tuple[str, _Trace]]:
+        trace = _Trace()
+        for page in self._rows({"traceId": trace_id}, [], fields, None):
+            trace.add_all(page)
+        if len(trace):
+            yield trace_id, trace
+
+    def _batch(self, batch: Sequence[Listed], fields: str) -> Mapping[str, _Trace]:
+        """Some traces in one query, as far as the server understands and can answer it.
+
+        Where the traces' times are known, the query is of that time: servers find rows by time.
+        """
+        known = all(item.fingerprint for item in batch)
+        window = None
+        if known:
+            times = [item.timestamp for item in batch]
+            window = Window(min(times) - BEFORE, max(times) + AFTER)
+        found = {item.trace_id: _Trace() for item in batch}
+        try:
+            for page in self._rows({}, [any_of("traceId", list(found))], fields, window):
+                for row in page.rows:
+                    # A server that does not know the condition gives all there is.
+                    found[trace_id_of(row) or ""].add_all(_Page([row], None, page.lossy))
+        except KeyError:
+            self._takes_many_ids = False
+            return {}
+        except LangfuseError as error:
+            if error.kind not in ("refused", "too_large"):
+                raise
+            self._takes_many_ids = self._takes_many_ids and error.kind == "too_large"
+            return {}
+        # Of a trace that nobody has counted, no row is as good as all of them.
+        return {key: trace for key, trace in found.items() if known or len(trace)}
 
     def _raw(self, trace_id: str, rows: _Trace, environments: tuple[str, ...]) -> RawTrace:
         return RawTrace(
@@ -333,6 +357,8 @@ class V2Reader:
                     raise
                 covered = None if bounds is None else bounds.covered
                 smaller = sizes.can_shrink(covered)
+                if bounds is None and "filter" in query and sizes.limit <= _FEWEST_OF_MANY:
+                    raise  # one by one is what is less
                 if not smaller and query["fields"] != FULL:
                     raise
             else:
@@ -397,9 +423,7 @@ class _Stretch:
         if trace_id in self._closed:
             self.unclear[trace_id] = None
             return
-        trace = self._open.setdefault(trace_id, _Trace())
-        trace.add(row)
-        trace.lossy = trace.lossy or lossy
+        self._open.setdefault(trace_id, _Trace()).add_all(_Page([row], None, lossy))
 
     def _close(self, reached: datetime | None) -> Iterator[tuple[str, _Trace]]:
         """Yield the traces of which nothing more is expected; at the end, all."""
