@@ -18,7 +18,7 @@ from dotenv import dotenv_values
 
 from benchmark_assets.adapters.yaml_files import read_yaml, shown_path, validate
 from benchmark_assets.model.problem import InputError, Problem
-from benchmark_assets.model.project import FileSource, ProjectConfig
+from benchmark_assets.model.project import FileSource, LangfuseExportSource, ProjectConfig
 
 FILE_NAME = "benchmark.yaml"
 CONFIG_VARIABLE = "BENCH_CONFIG"
@@ -66,8 +66,8 @@ class Project:
         """Absolute paths of the Python files with plugins."""
         return tuple(Path(_location(path, self.root)) for path in self.config.plugins)
 
-    def source_path(self, source: FileSource) -> str:
-        """Absolute path or glob, or URL, of a source of trace files."""
+    def source_path(self, source: FileSource | LangfuseExportSource) -> str:
+        """Absolute path or glob, or URL, of a source of trace files or of an export."""
         return _location(source.path, self.root)
 
 

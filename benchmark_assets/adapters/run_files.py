@@ -9,16 +9,19 @@ Rows are sorted by (date, task, trial, trace id).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from benchmark_assets.adapters.check_columns import FIELDS, check_cell
+from benchmark_assets.adapters.check_columns import FIELDS, check_cell, check_of
 from benchmark_assets.adapters.month_files import COUNT, Dated, keys_of, update_dates
+from benchmark_assets.adapters.parquet import read_table
 from benchmark_assets.adapters.store import RUNS, Store, run_path
-from benchmark_assets.model.verdict import RunRow
+from benchmark_assets.model.verdict import Check, PluginResult, RunRow
 
 _CHECK = pa.struct([pa.field("plugin", pa.string(), nullable=False), *FIELDS])
 _PLUGIN = pa.struct(
@@ -160,6 +163,31 @@ def update_month(
     identity = {"contract": contract, "model": model, "month": month}
     path = run_path(contract, model, month)
     return update_dates(store, path, identity, dates, current_key, to_table, SCHEMA)
+
+
+def read_month(store: Store, path: str, dates: Collection[str]) -> list[RunRow]:
+    """The runs of some dates of a month file, in stored order; none if there is no file."""
+    data = store.read(path)
+    if data is None:
+        return []
+    with store.decoding(path):
+        table = read_table(data, SCHEMA)
+        wanted = pc.is_in(table.column("date"), value_set=pa.array(sorted(dates), pa.string()))
+        return [_run_row(cells) for cells in table.filter(wanted).to_pylist()]
+
+
+def _run_row(cells: dict[str, Any]) -> RunRow:
+    """What `_cells` laid out."""
+    checks: dict[str, list[Check]] = defaultdict(list)
+    for cell in cells.pop("checks"):
+        checks[cell["plugin"]].append(check_of(cell))
+    plugins = tuple(
+        PluginResult(
+            plugin=cell["plugin"], checks=tuple(checks[cell["plugin"]]), error=cell["error"]
+        )
+        for cell in cells["plugins"]
+    )
+    return RunRow(**{**cells, "plugins": plugins, "agents": tuple(cells["agents"])})
 
 
 def list_run_files(store: Store) -> list[str]:

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("replay", "Run your agent on fixtures, a trace each."),
     "schema": ("schema", "Print JSON Schemas for editors."),
     "run": ("run", "Bring everything up to date, print the leaderboard."),
+    "scores": ("scores", "Write verdicts to Langfuse, or as OpenTelemetry events."),
     "trace-fidelity": ("trace_fidelity", "Compare an agent's report with its model calls."),
     "verify": ("verify", "Judge one trace by one contract, check by check."),
     "workflow-trace-fidelity": (

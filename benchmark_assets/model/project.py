@@ -69,6 +69,14 @@ Address = Annotated[str, AfterValidator(_address), Field(json_schema_extra={"pat
 Day = Annotated[date, BeforeValidator(_date), AfterValidator(_possible)]
 
 
+def _named_by_path(data: Any) -> Any:
+    """Give a source without a name one that is made from its path."""
+    if isinstance(data, dict) and isinstance(data.get("path"), str) and "name" not in data:
+        stem = re.sub(r"[^A-Za-z0-9]+", "-", data["path"]).strip("-").lower() or "files"
+        return {**data, "name": stem}
+    return data
+
+
 class FileSource(Section):
     """Trace files in folders.
 
@@ -86,13 +94,7 @@ class FileSource(Section):
     format: NonEmpty = "auto"
     default_date: Day | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _name(cls, data: Any) -> Any:
-        if isinstance(data, dict) and isinstance(data.get("path"), str) and "name" not in data:
-            stem = re.sub(r"[^A-Za-z0-9]+", "-", data["path"]).strip("-").lower() or "files"
-            return {**data, "name": stem}
-        return data
+    _name = model_validator(mode="before")(_named_by_path)
 
 
 class LangfuseSource(Section):
@@ -146,7 +148,43 @@ class LangfuseSource(Section):
         return self
 
 
-Source = Annotated[FileSource | LangfuseSource, Field(discriminator="kind")]
+class LangfuseExportSource(Section):
+    """Traces that a Langfuse project exports to blob storage, on a schedule of its own.
+
+    Attributes:
+        kind: What it is: `langfuse-export`.
+        name: Names what was read in the store; default: made from `path`.
+        path: A folder, relative to `benchmark.yaml`, or an fsspec URL such as
+            `s3://bucket/prefix`: the project's folder, or one at most two levels above.
+        project: Id of the project, where the folder holds several.
+        manifests: False for exports of servers that write no manifests.
+        environment: Langfuse's environment, several joined by commas, or `*` for every one;
+            default: what LANGFUSE_ENVIRONMENT says, else `default`.
+        filter: Only traces whose metadata have one of these values, for each of these keys.
+        names: Only traces of one of these names.
+        tags: Only traces that have all of these tags.
+        from_: First day (UTC) to read; default: as far as `schedule.lookback_days` reach.
+    """
+
+    # What its traces are read as; see `FileSource`.
+    format: ClassVar[str] = "langfuse"
+    default_date: ClassVar[None] = None
+
+    kind: Literal["langfuse-export"]
+    name: NonEmpty
+    path: NonEmpty
+    project: NonEmpty | None = None
+    manifests: bool = True
+    environment: NonEmpty | None = None
+    filter: dict[NonEmpty, SomeNames] = Field(default={})
+    names: Names = ()
+    tags: Names = ()
+    from_: Day | None = Field(default=None, alias="from")
+
+    _name = model_validator(mode="before")(_named_by_path)
+
+
+Source = Annotated[FileSource | LangfuseSource | LangfuseExportSource, Field(discriminator="kind")]
 """Where traces are; `kind` says which it is, and may be left out for files."""
 
 
@@ -241,6 +279,23 @@ class ReplaySettings(Section):
         return self
 
 
+class WriteBack(Section):
+    """What becomes of verdicts elsewhere. Nothing does unless it is asked for here.
+
+    Attributes:
+        scores: Whether `bench run` writes them as scores to the Langfuse projects that their
+            traces are from. `bench scores` does so whatever this says.
+        sources: Names of the sources whose traces' verdicts are written; default: those of kind
+            `langfuse`. For others the server is the one that the environment names.
+        events: A file, or the address of an endpoint of OTLP, that verdicts are written to as
+            `gen_ai.evaluation.result` events.
+    """
+
+    scores: bool = False
+    sources: Names = ()
+    events: NonEmpty | None = None
+
+
 class ProjectConfig(Section):
     """The whole of `benchmark.yaml`; everything has a default.
 
@@ -257,6 +312,7 @@ class ProjectConfig(Section):
             there is data for. Data from before it lowers it.
         schedule: When the nightly run starts, and how far back it looks.
         replay: How `bench replay` runs your agent.
+        write_back: Whether verdicts are written to where their traces are.
     """
 
     store: NonEmpty = "data/store"
@@ -270,6 +326,7 @@ class ProjectConfig(Section):
     first_date: Day | None = None
     schedule: Schedule = Schedule()
     replay: ReplaySettings = ReplaySettings()
+    write_back: WriteBack = WriteBack()
 
     @field_validator("sources", mode="before")
     @classmethod
@@ -286,6 +343,9 @@ class ProjectConfig(Section):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two sources are named {', '.join(twice)}; give them a `name`")
+        unknown = sorted(set(self.write_back.sources) - set(names))
+        if unknown:
+            raise ValueError(f"write_back.sources: no source is named {', '.join(unknown)}")
         owner: dict[str, str] = {}
         for model, settings in self.models.items():
             for alias in settings.aliases:

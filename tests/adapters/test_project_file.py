@@ -168,8 +168,8 @@ def test_all_errors_come_at_once_and_located(root: Path) -> None:
             'quote it: contracts: "5"'
         ),
         (
-            "benchmark.yaml:4: sources[0].kind: expected one of files, langfuse, found 'file'; "
-            "did you mean 'files'?"
+            "benchmark.yaml:4: sources[0].kind: expected one of files, langfuse, "
+            "langfuse-export, found 'file'; did you mean 'files'?"
         ),
         "benchmark.yaml:5: sources[1].path: is missing; add `path: …`, a file, a folder or a glob",
         "benchmark.yaml:5: sources[1].paht: is not a known key; did you mean 'path'?",

@@ -1,19 +1,15 @@
 """A store on S3: the same results, and compare-and-swap between processes."""
 
 import json
-import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import s3fs
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
 
 from benchmark_assets.adapters.store import GONE, Store
+from tests.adapters.object_store import s3_server
 from tests.bench import bench, contents
 
 pytestmark = [
@@ -34,27 +30,8 @@ for _ in range(40):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    # One request at a time: the simulated server compares and swaps in two steps, the real one
-    # in one.
-    app = DomainDispatcherApplication(create_backend_app)
-    server = make_server("127.0.0.1", 0, app, threaded=False)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    address = f"http://127.0.0.1:{server.server_port}"
-    old = dict(os.environ)
-    os.environ |= {
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": address,
-    }
-    s3fs.S3FileSystem(endpoint_url=address).mkdir("bucket")
-    yield address
-    os.environ.clear()
-    os.environ |= old
-    server.shutdown()
-    thread.join(10)
-    server.server_close()
+    with s3_server() as address:
+        yield address
 
 
 def test_write_read_list_remove(server: str) -> None:
