@@ -78,7 +78,7 @@ def on_server(server: Server) -> dict[tuple[str, str], dict[str, Any]]:
     while True:
         answer = httpx.get(
             f"{server.url}/api/public/v3/scores",
-            params={"limit": 100, "fields": "details,subject"}
+            params={"limit": "100", "fields": "details,subject"}
             | ({"cursor": cursor} if cursor else {}),
             auth=(PUBLIC_KEY, SECRET_KEY),
         ).json()
@@ -240,12 +240,13 @@ def test_a_refused_score_does_not_lose_the_others(
     project: Path, data: list[Pair], mode: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.langfuse_server import scores as kept
+    from tests.langfuse_server.answers import invalid
 
     check = kept.check
 
     def picky(given: Any) -> None:
         if isinstance(given, dict) and given.get("name") == "score":
-            raise kept.invalid("this name is taken by a configuration")
+            raise invalid("this name is taken by a configuration")
         check(given)
 
     monkeypatch.setattr(kept, "check", picky)
