@@ -51,11 +51,15 @@ class ModelOverview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Example(msgspec.Struct, frozen=True):
-    """One trace to begin with: the file it is in, its id, and whether it is alone in there."""
+    """One trace to begin with: the file it is in, its id, and whether it is alone in there.
+
+    `source` is the source on a server that it was pulled from; None if it is from a file.
+    """
 
     file: str
     trace_id: str
     alone: bool
+    source: str | None = None
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +107,10 @@ def look_around(workspace: Workspace, progress: Progress = quiet) -> Overview:
                     format_name=source.format,
                     default_date=source.default_date,
                 )
-                counted.add(snapshots, shown_path(Path(found.shown)))
+                shown = shown_path(Path(found.shown))
+                if isinstance(source, LangfuseSource):
+                    counted.pulled_from[shown] = source.name
+                counted.add(snapshots, shown)
             except OSError as error:
                 reason = f"cannot be opened: {error.strerror or error}"
                 problems.append(Problem(reason, file=found.shown))
@@ -134,6 +141,7 @@ class _Counts:
         self.always: dict[str, set[str]] = {}
         self.examples: dict[str, tuple[tuple[bool, bool], str, str]] = {}
         self.in_file: dict[str, int] = {}
+        self.pulled_from: dict[str, str] = {}
         self.models: dict[str | None, list[_Brief]] = defaultdict(list)
         self.error_rows: list[str] = []
 
@@ -179,7 +187,7 @@ class _Counts:
             ),
             always_used={key: tuple(sorted(tools)) for key, tools in self.always.items()},
             examples={
-                key: Example(file, trace_id, self.in_file[file] == 1)
+                key: Example(file, trace_id, self.in_file[file] == 1, self.pulled_from.get(file))
                 for key, (_, file, trace_id) in self.examples.items()
             },
             problems=tuple(problems),
