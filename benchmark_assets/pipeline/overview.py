@@ -108,7 +108,7 @@ def look_around(workspace: Workspace, progress: Progress = quiet) -> Overview:
                     default_date=source.default_date,
                 )
                 shown = shown_path(Path(found.shown))
-                if isinstance(source, LangfuseSource):
+                if isinstance(source, PulledSource):
                     counted.pulled_from[shown] = source.name
                 counted.add(snapshots, shown)
             except OSError as error:

@@ -1,6 +1,7 @@
 """`bench scores`: verdicts on the server, on the traces that they are of, however often."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,15 +36,22 @@ def data() -> list[Pair]:
     return generate(30, 5, environments=("default", "staging"))
 
 
-@pytest.fixture
-def project(tmp_path: Path, data: list[Pair]) -> Path:
+@pytest.fixture(scope="module")
+def judged_once(tmp_path_factory: pytest.TempPathFactory, data: list[Pair]) -> Path:
     """A project with verdicts of the traces that the server has."""
-    (tmp_path / "traces").mkdir()
+    folder = tmp_path_factory.mktemp("judged")
+    (folder / "traces").mkdir()
     lines = [json.dumps({"trace": trace, "observations": rows}) for trace, rows in data]
-    (tmp_path / "traces" / "all.jsonl").write_text("\n".join(lines))
-    (tmp_path / "benchmark.yaml").write_text("sources: [{path: traces, name: traces}]\n")
-    judge(tmp_path)
-    return tmp_path
+    (folder / "traces" / "all.jsonl").write_text("\n".join(lines))
+    (folder / "benchmark.yaml").write_text("sources: [{path: traces, name: traces}]\n")
+    judge(folder)
+    return folder
+
+
+@pytest.fixture
+def project(judged_once: Path, tmp_path: Path) -> Path:
+    """The same for a test to change."""
+    return shutil.copytree(judged_once, tmp_path / "project")
 
 
 def judge(project: Path, tool: str = "search", version: str = "1") -> None:
