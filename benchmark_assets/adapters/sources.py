@@ -37,7 +37,7 @@ from benchmark_assets.adapters.traces import (
 )
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.problem import InputError, Problem
-from benchmark_assets.model.project import FileSource, LangfuseSource, ProjectConfig, Source
+from benchmark_assets.model.project import FileSource, ProjectConfig, PulledSource, Source
 from benchmark_assets.model.trace import TraceSnapshot
 
 CACHE_BYTES = 64 * 1024 * 1024
@@ -298,7 +298,7 @@ def scan(
 
 def scan_pulled(
     store: Store,
-    source: LangfuseSource,
+    source: PulledSource,
     config: ProjectConfig,
     *,
     prune: bool = False,

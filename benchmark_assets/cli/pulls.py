@@ -52,7 +52,7 @@ def asked_days(first: date | None, last: date | None) -> Days:
         return usual_days
 
     def choose(connected: Connected) -> Sequence[date]:
-        today = connected.client.now().date()
+        today = connected.now().date()
         if first is not None:
             return days_between(first, last or max(today, first))(connected)
         return [day for day in usual_days(connected) if last is None or day < last] + (

@@ -239,6 +239,8 @@ def run(
     code = _exit_code(standings, failed=failed)
     if code == EXIT_CLEAN and done.left_out:
         code = EXIT_WARN
+    if own_store and pulls and not traces and not _write_back(workspace, selection):
+        code = EXIT_SETUP
     if not standings.counts.total and not as_json:
         overview = look_around(workspace)
         stdout().print("\nNo contract applied to any trace. What is there:\n")
@@ -252,6 +254,16 @@ def _pull(workspace: Workspace, selection: Selection, *, prune: bool) -> tuple[P
     first, last = (day and date.fromisoformat(day) for day in (selection.first, selection.last))
     with progress() as report:
         return pull(workspace, first or None, last or None, report, prune=prune)
+
+
+def _write_back(workspace: Workspace, selection: Selection) -> bool:
+    """Write verdicts to where the settings say, if they do; whether that could be done."""
+    settings = workspace.project.config.write_back
+    if not settings.scores and settings.events is None:
+        return True
+    from benchmark_assets.cli.scores import write_back
+
+    return write_back(workspace, selection)
 
 
 def _check_models(workspace: Workspace, inventory: Inventory, selection: Selection) -> None:

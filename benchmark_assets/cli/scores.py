@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import msgspec
+from rich.console import Console
 
 from benchmark_assets.adapters.evaluation_events import events_of, send_events, write_events
 from benchmark_assets.adapters.langfuse.http import Limits
@@ -22,8 +23,10 @@ from benchmark_assets.cli.output import (
     EXIT_WARN,
     print_problems,
     progress,
+    stderr,
     stdout,
 )
+from benchmark_assets.model.problem import InputError
 from benchmark_assets.pipeline.plan import Selection
 from benchmark_assets.pipeline.score_targets import Outcome, score_sources, write_source
 from benchmark_assets.pipeline.workspace import Workspace
@@ -110,15 +113,41 @@ def command(
             )
         outcomes.append(outcome)
         if not as_json:
-            print_outcome(outcome, dry_run=dry_run)
+            print_outcome(outcome, stdout(), dry_run=dry_run)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(_shown(outcomes)), indent=2).decode())
     raise SystemExit(_exit_code(outcomes))
 
 
-def print_outcome(outcome: Outcome, *, dry_run: bool = False) -> None:
+def write_back(workspace: Workspace, selection: Selection) -> bool:
+    """Do what `write_back` in the project's settings says; whether all of it could be done."""
+    settings = workspace.project.config.write_back
+    fine = True
+    if settings.events is not None:
+        target = settings.events
+        if "://" not in target:
+            target = str(workspace.project.root / target)
+        try:
+            count = _hand_on(workspace, Selection(), settings.sources, target)
+            print_count(count, stderr())
+        except InputError as error:
+            print_problems(error.problems)
+            fine = False
+    for source in score_sources(workspace.project.config) if settings.scores else ():
+        try:
+            outcome = write_source(workspace, source, selection)
+        except InputError as error:
+            print_problems(error.problems)
+            fine = False
+        else:
+            print_outcome(outcome, stderr())
+            fine = fine and outcome.error is None and not outcome.written.refused
+    return fine
+
+
+def print_outcome(outcome: Outcome, console: Console, *, dry_run: bool = False) -> None:
     """Say what was written where, and where to look at it."""
-    written, console = outcome.written, stdout()
+    written = outcome.written
     verb = "would be written" if dry_run else "written"
     where = printable(outcome.project or "a project")
     lines = [
@@ -182,18 +211,27 @@ def _exit_code(outcomes: Sequence[Outcome]) -> int:
 def _write_events(
     workspace: Workspace, selection: Selection, sources: Sequence[str], to: str, dry_run: bool
 ) -> int:
+    count = _hand_on(workspace, selection, sources, None if dry_run else to)
+    print_count(count, stdout(), dry_run=dry_run)
+    return EXIT_CLEAN if count else EXIT_NOTHING
+
+
+def _hand_on(
+    workspace: Workspace, selection: Selection, sources: Sequence[str], to: str | None
+) -> int:
+    """Write events to a file or an address, or nowhere; how many."""
     named = set(score_sources(workspace.project.config, sources)) if sources else None
     with progress() as report:
         months = judged_runs(workspace, selection, named, report)
         records = (
             record for _, judged in months for item in judged for record in events_of(item.run)
         )
-        if dry_run:
-            count = sum(1 for _ in records)
-        elif "://" in to:
-            count = send_events(to, records)
-        else:
-            count = write_events(Path(to), records)
+        if to is None:
+            return sum(1 for _ in records)
+        return send_events(to, records) if "://" in to else write_events(Path(to), records)
+
+
+def print_count(count: int, console: Console, *, dry_run: bool = False) -> None:
+    """Say how many events were written."""
     verb = "would be written" if dry_run else "written"
-    stdout().print(f"{plural(count, 'event')} {verb}.", markup=False, soft_wrap=True)
-    return EXIT_CLEAN if count else EXIT_NOTHING
+    console.print(f"{plural(count, 'event')} {verb}.", markup=False, soft_wrap=True)

@@ -184,6 +184,9 @@ class LangfuseExportSource(Section):
     _name = model_validator(mode="before")(_named_by_path)
 
 
+PulledSource = LangfuseSource | LangfuseExportSource
+"""A source whose traces are copied into the store before they are read."""
+
 Source = Annotated[FileSource | LangfuseSource | LangfuseExportSource, Field(discriminator="kind")]
 """Where traces are; `kind` says which it is, and may be left out for files."""
 

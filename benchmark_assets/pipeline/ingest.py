@@ -38,7 +38,7 @@ from benchmark_assets.adapters.sources import (
 from benchmark_assets.adapters.store import snapshot_path
 from benchmark_assets.adapters.traces import day_of
 from benchmark_assets.model.problem import InputError, Problem
-from benchmark_assets.model.project import LangfuseSource, Source
+from benchmark_assets.model.project import PulledSource, Source
 from benchmark_assets.pipeline.workspace import Workspace
 
 
@@ -121,7 +121,7 @@ def take_inventory(
 
 def _scan(workspace: Workspace, source: Source, *, prune: bool, progress: Progress) -> SourceState:
     store, config = workspace.store, workspace.project.config
-    if isinstance(source, LangfuseSource):
+    if isinstance(source, PulledSource):
         return scan_pulled(store, source, config, prune=prune, progress=progress)
     path = workspace.project.source_path(source)
     return scan(store, source, path, config, prune=prune, progress=progress)

@@ -16,7 +16,7 @@ from benchmark_assets.adapters.sources import Files, FolderFiles, Progress, Pull
 from benchmark_assets.adapters.traces import day_of, read_traces, why_unplaced
 from benchmark_assets.adapters.yaml_files import shown_path
 from benchmark_assets.model.problem import InputError, Problem
-from benchmark_assets.model.project import LangfuseSource, ProjectConfig, Source
+from benchmark_assets.model.project import ProjectConfig, PulledSource, Source
 from benchmark_assets.model.trace import TraceSnapshot
 from benchmark_assets.pipeline.workspace import Workspace
 
@@ -108,7 +108,7 @@ def look_around(workspace: Workspace, progress: Progress = quiet) -> Overview:
                     default_date=source.default_date,
                 )
                 shown = shown_path(Path(found.shown))
-                if isinstance(source, LangfuseSource):
+                if isinstance(source, PulledSource):
                     counted.pulled_from[shown] = source.name
                 counted.add(snapshots, shown)
             except OSError as error:
@@ -125,7 +125,7 @@ def _files_of(workspace: Workspace, source: Source) -> Files:
     Raises:
         InputError: If there are none to look for.
     """
-    if isinstance(source, LangfuseSource):
+    if isinstance(source, PulledSource):
         return PulledFiles(workspace.store, source.name)
     return FolderFiles(workspace.project.source_path(source), workspace.store)
 

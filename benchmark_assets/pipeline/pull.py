@@ -13,12 +13,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from benchmark_assets.adapters.sources import Progress, quiet
 from benchmark_assets.model.problem import InputError, Problem
-from benchmark_assets.model.project import LangfuseSource, ProjectConfig
+from benchmark_assets.model.project import (
+    LangfuseExportSource,
+    LangfuseSource,
+    ProjectConfig,
+    PulledSource,
+)
 from benchmark_assets.pipeline.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -88,9 +95,9 @@ Days = Callable[["Connected"], Sequence[date]]
 """Chooses the days of a source that is connected, in the order in which they are pulled."""
 
 
-def langfuse_sources(config: ProjectConfig) -> list[LangfuseSource]:
-    """The sources of a project that are on a server."""
-    return [source for source in config.sources if isinstance(source, LangfuseSource)]
+def langfuse_sources(config: ProjectConfig) -> list[PulledSource]:
+    """The sources of a project that are on a server, or exported by one."""
+    return [source for source in config.sources if isinstance(source, PulledSource)]
 
 
 def days_between(first: date, last: date) -> Days:
@@ -108,7 +115,7 @@ def usual_days(connected: Connected) -> Sequence[date]:
         workspace.store,
         connected.origin,
         connected.source,
-        connected.client.now().date(),
+        connected.now().date(),
         workspace.project.config.schedule.lookback_days,
     )
 
@@ -120,14 +127,14 @@ class Connected:
     Attributes:
         workspace: The project.
         source: The source.
-        client: Asks the server.
+        now: The server's time.
         reader: Reads its traces.
         origin: What is asked for, of whom.
     """
 
     workspace: Workspace
-    source: LangfuseSource
-    client: Client
+    source: PulledSource
+    now: Callable[[], datetime]
     reader: Reader
     origin: Origin
 
@@ -137,7 +144,7 @@ def pull_sources(
     days: Days = usual_days,
     *,
     bounds: Bounds | None = None,
-    sources: Sequence[LangfuseSource] | None = None,
+    sources: Sequence[PulledSource] | None = None,
     env: Mapping[str, str] | None = None,
     prune: bool = False,
     progress: Progress = quiet,
@@ -164,6 +171,9 @@ def pull_sources(
     results = []
     left = bounds.deadline_s
     for source in sources:
+        if isinstance(source, LangfuseExportSource):
+            results.append(_read_export(workspace, source, days, bounds, env, prune, progress))
+            continue
         result, took = _pull_source(
             workspace, source, days, replace(bounds, deadline_s=left), env, prune, progress
         )
@@ -215,6 +225,53 @@ def _pull_source(
         return result, client.clock() - began
 
 
+def _read_export(
+    workspace: Workspace,
+    source: LangfuseExportSource,
+    days: Days,
+    bounds: Bounds,
+    env: Mapping[str, str],
+    prune: bool,
+    progress: Progress,
+) -> SourcePull:
+    """The same for a source that a server exports. No server is asked, and no key is needed."""
+    from benchmark_assets.adapters.langfuse.blob import ExportReader
+    from benchmark_assets.adapters.langfuse.credentials import ENVIRONMENT, Credentials
+    from benchmark_assets.adapters.langfuse.export_files import Export
+    from benchmark_assets.adapters.langfuse.pull import Origin, asked_of, filters_of, root_of
+
+    said = source.environment or env.get(ENVIRONMENT)
+    place = "benchmark.yaml" if source.environment else "environment" if said else "default"
+    nobody = Credentials("", "", source.path, said or "default", {ENVIRONMENT: place})
+    result = SourcePull(source.name, where=f"Langfuse's export to {source.path}")
+    _say_environment(result, nobody)
+    filters = filters_of(source, nobody.environments)
+    origin = Origin(
+        source=source.name,
+        root=root_of(source.path, source.project),
+        filters=filters,
+        asked=asked_of(filters),
+        credentials=nobody,
+    )
+    try:
+        path = workspace.project.source_path(source)
+        export = Export(path, project=source.project, manifests=source.manifests)
+        with ExportReader(export) as reader:
+            connected = Connected(workspace, source, lambda: datetime.now(UTC), reader, origin)
+            for day in days(connected):
+                # A file that is not whole spoils the days that it touches, and no other.
+                try:
+                    one = days_between(day, day)
+                    result.days += _pulled(connected, one, bounds, prune, progress)
+                except InputError as error:
+                    result.problems += _of_source(source, error)
+            result.problems += _of_source(source, InputError(reader.counts.problems))
+    except InputError as error:
+        result.problems += _of_source(source, error)
+    result.problems = list(dict.fromkeys(result.problems))
+    return result
+
+
 def _connect(
     workspace: Workspace,
     source: LangfuseSource,
@@ -255,7 +312,7 @@ def _connect(
     check_root(workspace.store, origin)
     arrival = replace(Arrival(), wait_s=bounds.wait_s)
     reader = (V2Reader if server.api == "v2" else V1Reader)(client, arrival=arrival)
-    return Connected(workspace, source, client, reader, origin)
+    return Connected(workspace, source, client.now, reader, origin)
 
 
 def _pulled(
@@ -275,7 +332,7 @@ def _pulled(
             connected.origin,
             connected.reader,
             day,
-            connected.client.now(),
+            connected.now(),
             leave_arriving=bounds.leave_arriving,
             prune=prune,
             wait=bounds.wait_for_others,
@@ -291,7 +348,7 @@ def _say_environment(result: SourcePull, credentials: Credentials) -> None:
     result.environment_from = credentials.origins.get("LANGFUSE_ENVIRONMENT", "default")
 
 
-def _note(result: SourcePull, source: LangfuseSource, error: InputError) -> None:
+def _note(result: SourcePull, source: PulledSource, error: InputError) -> None:
     kind = getattr(error, "kind", None)
     if kind in NO_FAILURE:
         result.stopped = str(error.problems[0].message)
@@ -299,8 +356,8 @@ def _note(result: SourcePull, source: LangfuseSource, error: InputError) -> None
         result.problems += _of_source(source, error)
 
 
-def _of_source(source: LangfuseSource, error: InputError) -> list[Problem]:
+def _of_source(source: PulledSource, error: InputError) -> list[Problem]:
     return [
-        Problem(f"source {source.name}: {problem.message}", cure=problem.cure)
+        msgspec.structs.replace(problem, message=f"source {source.name}: {problem.message}")
         for problem in error.problems
     ]

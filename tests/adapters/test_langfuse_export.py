@@ -381,6 +381,30 @@ def test_several_projects_must_be_told_apart(tables: dict[str, list[Row]], tmp_p
         assert len(list(found.list(DAY))) > 30
 
 
+def test_a_last_row_that_is_cut_off_is_an_error(
+    tables: dict[str, list[Row]], tmp_path: Path
+) -> None:
+    exporter = exported(tmp_path, tables)
+    path = next(
+        Path(name)
+        for name in exporter.written
+        if "observations_v2" in name and Path(name).stat().st_size
+    )
+    path.write_bytes(path.read_bytes()[:-9])
+    assert path.name in problems(tmp_path / "exports")
+
+
+def test_a_last_row_without_the_lines_end_is_whole(
+    tables: dict[str, list[Row]], tmp_path: Path
+) -> None:
+    exporter = exported(tmp_path, tables)
+    for name in exporter.written:
+        if "observations_v2" in name:
+            Path(name).write_bytes(Path(name).read_bytes().rstrip())
+    with reader(tmp_path / "exports") as found:
+        assert len(list(found.list(DAY))) > 30
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "json", "csv", "parquet"])
 def test_half_a_file_is_an_error_that_names_it(
     tables: dict[str, list[Row]], tmp_path: Path, kind: str

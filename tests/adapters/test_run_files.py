@@ -22,6 +22,7 @@ from benchmark_assets.adapters.run_files import (
     Evaluated,
     MonthKeys,
     list_run_files,
+    read_month,
     read_month_keys,
     to_table,
     update_month,
@@ -555,3 +556,23 @@ def test_removing_an_emptied_file_takes_nobodys_rows(tmp_path: Path) -> None:
     url = str(tmp_path / "store")
     in_two_processes(come_and_go, (url, 1, 100), (url, 2, 100))
     assert keys(Store(url)) == {"2026-03-01": "k", "2026-03-02": "k"}
+
+
+def test_what_was_written_is_read_back_whole(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    checks = (
+        Check(name="a", outcome="failed", reason="no", where=Where(span_id="s", call=3)),
+        Check(name="b", outcome="passed", expected="x", observed="x"),
+    )
+    plugins = (
+        PluginResult(plugin="p", checks=checks),
+        PluginResult(plugin="q", error="raised"),
+    )
+    rows = [row(date, plugins=plugins, agents=("x", "y")) for date in ("2026-01-01", "2026-01-02")]
+    dates = {item.date: Evaluated(item.date, (item,)) for item in rows}
+    update_month(store, "c", "m", "2026-01", dates, lambda date: date)
+    path = run_path("c", "m", "2026-01")
+    assert read_month(store, path, ["2026-01-01", "2026-01-02"]) == rows
+    assert read_month(store, path, ["2026-01-02"]) == rows[1:]
+    assert read_month(store, path, []) == []
+    assert read_month(store, "runs/none.parquet", ["2026-01-01"]) == []

@@ -1,6 +1,7 @@
 """`bench scores`: verdicts on the server, on the traces that they are of, however often."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,15 +36,22 @@ def data() -> list[Pair]:
     return generate(30, 5, environments=("default", "staging"))
 
 
-@pytest.fixture
-def project(tmp_path: Path, data: list[Pair]) -> Path:
+@pytest.fixture(scope="module")
+def judged_once(tmp_path_factory: pytest.TempPathFactory, data: list[Pair]) -> Path:
     """A project with verdicts of the traces that the server has."""
-    (tmp_path / "traces").mkdir()
+    folder = tmp_path_factory.mktemp("judged")
+    (folder / "traces").mkdir()
     lines = [json.dumps({"trace": trace, "observations": rows}) for trace, rows in data]
-    (tmp_path / "traces" / "all.jsonl").write_text("\n".join(lines))
-    (tmp_path / "benchmark.yaml").write_text("sources: [{path: traces, name: traces}]\n")
-    judge(tmp_path)
-    return tmp_path
+    (folder / "traces" / "all.jsonl").write_text("\n".join(lines))
+    (folder / "benchmark.yaml").write_text("sources: [{path: traces, name: traces}]\n")
+    judge(folder)
+    return folder
+
+
+@pytest.fixture
+def project(judged_once: Path, tmp_path: Path) -> Path:
+    """The same for a test to change."""
+    return shutil.copytree(judged_once, tmp_path / "project")
 
 
 def judge(project: Path, tool: str = "search", version: str = "1") -> None:
@@ -78,7 +86,7 @@ def on_server(server: Server) -> dict[tuple[str, str], dict[str, Any]]:
     while True:
         answer = httpx.get(
             f"{server.url}/api/public/v3/scores",
-            params={"limit": 100, "fields": "details,subject"}
+            params={"limit": "100", "fields": "details,subject"}
             | ({"cursor": cursor} if cursor else {}),
             auth=(PUBLIC_KEY, SECRET_KEY),
         ).json()
@@ -240,12 +248,13 @@ def test_a_refused_score_does_not_lose_the_others(
     project: Path, data: list[Pair], mode: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.langfuse_server import scores as kept
+    from tests.langfuse_server.answers import invalid
 
     check = kept.check
 
     def picky(given: Any) -> None:
         if isinstance(given, dict) and given.get("name") == "score":
-            raise kept.invalid("this name is taken by a configuration")
+            raise invalid("this name is taken by a configuration")
         check(given)
 
     monkeypatch.setattr(kept, "check", picky)

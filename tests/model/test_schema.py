@@ -343,7 +343,7 @@ contracts: contracts/
 harnesses: harnesses/
 plugins: [checks/no_secrets.py]
 sources:
-  - {path: traces, default_date: 2026-01-31}
+  - {name: runs, path: traces, default_date: 2026-01-31}
 models:
   gpt-4o: {aliases: openai/gpt-4o, input_usd_per_mtok: 2.5, output_usd_per_mtok: 10}
 model_key: model
@@ -356,6 +356,7 @@ replay:
   comparable_final: status
   others: drop
   texts: keep
+write_back: {scores: true, sources: [runs], events: verdicts.jsonl}
 """
 
 

@@ -386,8 +386,18 @@ def _opened(handle: IO[bytes]) -> IO[bytes]:
 def _jsonl(path: str, handle: IO[bytes]) -> Iterator[bytes | Problem]:
     for line in _opened(handle):
         text = line.strip()
+        if text and not line.endswith(b"\n") and not _is_json(text):
+            raise EOFError("its last row is cut off")
         if text:
             yield text
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def _json(path: str, handle: IO[bytes]) -> Iterator[bytes | Problem]:

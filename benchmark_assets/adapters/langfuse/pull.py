@@ -36,7 +36,7 @@ from benchmark_assets.adapters.pulled_files import (
 from benchmark_assets.adapters.store import Store
 from benchmark_assets.model.identity import canonical_json, content_hash
 from benchmark_assets.model.problem import InputError, Problem
-from benchmark_assets.model.project import LangfuseSource
+from benchmark_assets.model.project import PulledSource
 
 SETTLES = timedelta(days=1)
 """How long after its end a day is listed for the last time, if all of its traces are whole."""
@@ -101,7 +101,7 @@ def root_of(base_url: str, project_id: str | None) -> str:
     return content_hash(project_id or base_url)[:16]
 
 
-def filters_of(source: LangfuseSource, environments: tuple[str, ...]) -> Filters:
+def filters_of(source: PulledSource, environments: tuple[str, ...]) -> Filters:
     """What the server is asked for, by what a source says."""
     return Filters(
         environments=environments,
@@ -131,7 +131,7 @@ def look_back(today: date, lookback_days: int) -> list[date]:
 
 
 def days_to_pull(
-    store: Store, origin: Origin, source: LangfuseSource, today: date, lookback_days: int
+    store: Store, origin: Origin, source: PulledSource, today: date, lookback_days: int
 ) -> list[date]:
     """The days to look at if nobody names any, the newest first.
 
