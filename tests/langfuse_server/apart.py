@@ -85,6 +85,7 @@ def _serve(
         line.send(server.url)
         while (asked := line.recv()) != "stop":
             if isinstance(asked, Faults):
-                line.send(server.break_by(asked))
+                server.break_by(asked)
+                line.send("broken")
             else:
                 line.send(getattr(server, asked))

@@ -122,7 +122,7 @@ DAMAGED = ("resets", "truncated", "cut")
 """Faults that an answer meets on its way: what was asked for has been done."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Troubles:
     """The faults of a running server: what they are, and what has happened so far."""
 
@@ -272,6 +272,13 @@ class Troubles:
         faults = self.faults
         waiting = self.data_requests <= faults.unseen_requests
         return waiting and faults.chosen("unseen", trace_id, faults.unseen)
+
+    def may_be_late(self, trace_id: str) -> bool:
+        """Whether a trace is one of those of which something comes late."""
+        faults = self.faults
+        return faults.chosen("settling", trace_id, faults.settling) or faults.chosen(
+            "unseen", trace_id, faults.unseen
+        )
 
     def hides(self) -> bool:
         """Whether there can be rows that have not come yet."""

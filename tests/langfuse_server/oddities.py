@@ -162,6 +162,9 @@ ODDITIES: dict[str, Callable[[Row, list[Row]], None]] = {
 }
 
 
+SMALL = tuple(name for name in ODDITIES if name != "big")
+
+
 def make_odd(pair: Pair, kind: str) -> Pair:
     """A trace with an oddity, the one that was given unchanged."""
     trace, rows = copy.deepcopy(pair)
@@ -173,7 +176,7 @@ def with_oddities(
     pairs: Iterable[Pair],
     share: float = 0.1,
     seed: int = 0,
-    kinds: Sequence[str] = tuple(kind for kind in ODDITIES if kind != "big"),
+    kinds: Sequence[str] = SMALL,
 ) -> tuple[list[Pair], dict[str, str]]:
     """Traces of which a share are odd, and which of them are what: kinds by trace id."""
     rng = random.Random(f"oddities:{seed}")

@@ -84,8 +84,8 @@ def units(row: Row, part: str) -> int:
     return sum(int(number(count)) for kind, count in details.items() if part in kind)
 
 
-def cost(row: Row, kind: str) -> float | None:
-    """A row's cost in USD of a kind, or of all kinds."""
+def cost(row: Row, kind: str) -> Any:
+    """A row's cost in USD of a kind, or of all kinds, as it was written; null if unknown."""
     details = row.get("costDetails") or {}
     if kind in details:
         return details[kind]

@@ -9,14 +9,16 @@ from __future__ import annotations
 import bisect
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .contents import PROJECT, Contents, Row, StoredRow, StoredTrace, milliseconds
 from .faults import Troubles
 from .filters import Columns, Condition, keep
 from .rows import is_untraced
 
-REMEMBERED = 16
+REMEMBERED = 32
+
+T = TypeVar("T")
 
 
 class Memory:
@@ -66,9 +68,7 @@ class View:
 
         key = ("traces", self.contents.version, tuple(found))
         result: Sequence[StoredTrace] = self._memory.get(key, search)
-        if self.troubles.hides():
-            return [trace for trace in result if not self.troubles.is_unseen(trace.id)]
-        return result
+        return self._come(result, trace_itself, key)
 
     def rows(self, found: Sequence[Condition], columns: Columns) -> Sequence[StoredRow]:
         """The observations that meet all conditions, newest first."""
@@ -83,19 +83,41 @@ class View:
             return [row for row in every[low:high] if meets(row)]
 
         if any(one_trace(condition) for condition in found):
-            return self._come(search())
+            return self._come(search(), trace_of, None)
         key = ("rows", id(columns), self.contents.version, tuple(found))
-        return self._come(self._memory.get(key, search))
+        return self._come(self._memory.get(key, search), trace_of, key)
 
-    def _come(self, rows: Sequence[StoredRow]) -> Sequence[StoredRow]:
-        """The rows among some that have come."""
+    def _come(
+        self, things: Sequence[T], owner: Callable[[T], StoredTrace], key: Any
+    ) -> Sequence[T]:
+        """The things among some that have come.
+
+        Which of them may be late is remembered under the key of their search: looking at all of
+        them for each page would take longer than the page.
+        """
         if not self.troubles.hides():
-            return rows
-        return [row for row in rows if not self._is_to_come(row.trace, row.id)]
+            return things
 
-    def _is_to_come(self, trace: StoredTrace, row_id: str) -> bool:
-        if self.troubles.is_unseen(trace.id):
-            return True
+        def search() -> list[int]:
+            may = self.troubles.may_be_late
+            return [place for place, thing in enumerate(things) if may(owner(thing).id)]
+
+        named = ("late", self.troubles, key)
+        late = search() if key is None else self._memory.get(named, search)
+        come: list[T] = []
+        start = 0
+        for place in late:
+            thing = things[place]
+            row_id = thing.id if isinstance(thing, StoredRow) else None
+            if self._is_to_come(owner(thing), row_id):
+                come += things[start:place]
+                start = place + 1
+        return [*come, *things[start:]] if start else things
+
+    def _is_to_come(self, trace: StoredTrace, row_id: str | None) -> bool:
+        """Whether a trace, or a row of one, has not come yet."""
+        if self.troubles.is_unseen(trace.id) or row_id is None:
+            return self.troubles.is_unseen(trace.id)
         settling = self.troubles.is_settling(trace.id) and len(trace.observations) > 1
         return settling and row_id == next(reversed(trace.observations))
 
@@ -144,6 +166,16 @@ class View:
                 row = {"id": named, "createdAt": trace.row["timestamp"], "projectId": PROJECT}
                 found.setdefault(named, {**row, "environment": where})
         return sorted(found.values(), key=lambda row: row["createdAt"], reverse=True)
+
+
+def trace_itself(trace: StoredTrace) -> StoredTrace:
+    """Whose a trace is."""
+    return trace
+
+
+def trace_of(row: StoredRow) -> StoredTrace:
+    """Whose a row is."""
+    return row.trace
 
 
 def one_trace(condition: Condition) -> bool:
