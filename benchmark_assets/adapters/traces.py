@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from benchmark_assets.adapters.formats import choose_format
-from benchmark_assets.adapters.formats.base import TraceFile
+from benchmark_assets.adapters.formats.base import UNFORESEEN, TraceFile
 from benchmark_assets.model.problem import InputError
 from benchmark_assets.model.project import ProjectConfig
 from benchmark_assets.model.trace import TraceSnapshot
@@ -51,14 +51,7 @@ def read_traces(
             yield settle(snapshot, config, default_date)
     except InputError:
         raise
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:
+    except UNFORESEEN as error:
         # A format that trips over a shape it did not expect loses its file, not the batch.
         problem = file.problem(
             f"could not be read as {chosen.name}: {type(error).__name__}: {error}",

@@ -8,20 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchmark_assets.adapters.langfuse.credentials import Credentials
-from benchmark_assets.adapters.langfuse.http import Client, LangfuseError, Limits
+from benchmark_assets.adapters.langfuse.http import LangfuseError
 from benchmark_assets.adapters.langfuse.readers import Api, Arrival, Reader, Window
 from benchmark_assets.adapters.langfuse.selection import normalised
-from benchmark_assets.adapters.langfuse.v1 import V1Reader
-from benchmark_assets.adapters.langfuse.v2 import V2Reader
+from tests.adapters.langfuse_readers import reader_of
 from tests.langfuse_server import (
     ODDITIES,
-    PUBLIC_KEY,
-    SECRET_KEY,
     START,
     Faults,
     Pair,
@@ -35,23 +30,6 @@ from tests.langfuse_server import (
 DAY = Window(START, START + timedelta(days=1))
 APIS: tuple[Api, ...] = ("v1", "v2")
 both = pytest.mark.parametrize("api", APIS)
-
-
-def reader_of(api: Api, url: str, **options: Any) -> tuple[Reader, Client]:
-    """A reader for which waiting takes no time."""
-    now = [0.0]
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    arrival = options.pop("arrival", Arrival())
-    client = Client(
-        Credentials(PUBLIC_KEY, SECRET_KEY, url),
-        limits=Limits(**options),
-        sleep=sleep,
-        clock=lambda: now[0],
-    )
-    return (V1Reader if api == "v1" else V2Reader)(client, arrival=arrival), client
 
 
 def ids_of(data: Sequence[Pair]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchmark_assets.adapters.langfuse.credentials import Credentials
-from benchmark_assets.adapters.langfuse.http import Client, LangfuseError, Limits
+from benchmark_assets.adapters.langfuse.http import Client, LangfuseError
 from benchmark_assets.adapters.langfuse.readers import (
     Api,
     Arrival,
@@ -26,6 +26,7 @@ from benchmark_assets.adapters.langfuse.readers import (
 from benchmark_assets.adapters.langfuse.selection import normalised
 from benchmark_assets.adapters.langfuse.v1 import V1Reader
 from benchmark_assets.adapters.langfuse.v2 import V2Reader
+from tests.adapters.langfuse_readers import reader_of
 from tests.langfuse_server import (
     PUBLIC_KEY,
     SECRET_KEY,
@@ -52,18 +53,10 @@ def reading(
     **limits: Any,
 ) -> Iterator[tuple[Reader, Server, Client]]:
     """A reader of a server with some traces. Sleeping takes no time, as its clock tells."""
-    now = [0.0]
-
-    def slept(seconds: float) -> None:
-        now[0] += seconds
-        sleep(seconds)
-
     with langfuse_server(data, mode=api) as server:
-        credentials = Credentials(PUBLIC_KEY, SECRET_KEY, server.url)
-        limited = Limits(**limits)
-        with Client(credentials, limits=limited, sleep=slept, clock=lambda: now[0]) as client:
-            kind = V1Reader if api == "v1" else V2Reader
-            yield kind(client, arrival=arrival or Arrival()), server, client
+        reader, client = reader_of(api, server.url, arrival=arrival, sleep=sleep, **limits)
+        with client:
+            yield reader, server, client
 
 
 def ids_of(data: Sequence[Pair]) -> dict[str, set[str]]:

@@ -12,18 +12,14 @@ import msgspec
 import pytest
 
 from benchmark_assets.adapters.formats.base import TraceFile
-from benchmark_assets.adapters.langfuse.credentials import Credentials
-from benchmark_assets.adapters.langfuse.http import Client, Limits
-from benchmark_assets.adapters.langfuse.readers import Api, Reader
+from benchmark_assets.adapters.langfuse.http import Client
+from benchmark_assets.adapters.langfuse.readers import Api
 from benchmark_assets.adapters.langfuse.selection import LangfuseTraces, stretches
-from benchmark_assets.adapters.langfuse.v1 import V1Reader
-from benchmark_assets.adapters.langfuse.v2 import V2Reader
 from benchmark_assets.adapters.trace_source import FileTraces, Progress, Selection, TraceSource
 from benchmark_assets.model.project import ModelSettings, ProjectConfig
 from benchmark_assets.model.trace import SkillLoad
+from tests.adapters.langfuse_readers import reader_of
 from tests.langfuse_server import (
-    PUBLIC_KEY,
-    SECRET_KEY,
     START,
     Pair,
     Row,
@@ -44,9 +40,8 @@ def serving(
     kind: Api, data: Sequence[Pair] = DATA, **options: Any
 ) -> Iterator[tuple[LangfuseTraces, Server, Client]]:
     with langfuse_server(data, mode=kind) as server:
-        credentials = Credentials(PUBLIC_KEY, SECRET_KEY, server.url)
-        with Client(credentials, limits=Limits(), sleep=lambda _: None) as client:
-            reader: Reader = V1Reader(client) if kind == "v1" else V2Reader(client)
+        reader, client = reader_of(kind, server.url)
+        with client:
             yield LangfuseTraces(reader, CONFIG, **options), server, client
 
 

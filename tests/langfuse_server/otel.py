@@ -22,6 +22,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from .answers import Answer, Refused, json_answer
 from .contents import Contents, Row, iso
+from .rows import read
 
 OBSERVATION = "langfuse.observation."
 TRACE = "langfuse.trace."
@@ -227,13 +228,3 @@ def below(held: Row, prefix: str) -> Row:
 def first(held: Row, names: tuple[str, ...]) -> Any:
     """The first of some attributes that there is."""
     return next((held[name] for name in names if held.get(name) is not None), None)
-
-
-def read(value: Any) -> Any:
-    """A text that may be JSON, as what it stands for."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value

@@ -6,6 +6,7 @@ an answer (`v1`, `v2`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,6 +50,33 @@ ROW_DEFAULTS: Row = {
     "output": None,
     "metadata": {},
 }
+
+
+SHARED_COLUMNS = (
+    "id",
+    "type",
+    "name",
+    "traceId",
+    "environment",
+    "level",
+    "statusMessage",
+    "version",
+    "model",
+    "promptName",
+    "promptVersion",
+    "parentObservationId",
+)
+"""Fields of a row that both APIs filter by, under the same names."""
+
+
+def read(value: Any) -> Any:
+    """A text that may be JSON, as what it stands for."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
 
 
 def full_trace(row: Row) -> Row:

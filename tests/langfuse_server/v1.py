@@ -13,7 +13,16 @@ from typing import Any
 from .answers import Answer, Params, invalid, json_answer, not_found
 from .contents import PROJECT, Row, StoredRow, StoredTrace, iso, milliseconds
 from .filters import Columns, Condition, conditions
-from .rows import cost, full_row, full_trace, seconds, trace_cost, trace_latency, units
+from .rows import (
+    SHARED_COLUMNS,
+    cost,
+    full_row,
+    full_trace,
+    seconds,
+    trace_cost,
+    trace_latency,
+    units,
+)
 from .scores import scores_of
 from .view import View
 
@@ -79,24 +88,7 @@ def place_of(placed: StoredRow) -> str:
 
 
 ROW_COLUMNS: Columns = {
-    **{
-        name: _row_field(name)
-        for name in (
-            "id",
-            "type",
-            "name",
-            "traceId",
-            "environment",
-            "level",
-            "statusMessage",
-            "version",
-            "model",
-            "promptName",
-            "promptVersion",
-            "metadata",
-            "parentObservationId",
-        )
-    },
+    **{name: _row_field(name) for name in (*SHARED_COLUMNS, "metadata")},
     "environment": place_of,
     "startTime": lambda placed: placed.at,
     "endTime": lambda placed: placed.row.get("endTime") and milliseconds(placed.row["endTime"]),

@@ -19,7 +19,7 @@ from typing import Any
 from .answers import Answer, Params, invalid, json_answer, malformed
 from .contents import Row, StoredRow, StoredTrace, hashed, iso, milliseconds
 from .filters import Columns, Condition, conditions
-from .rows import cost, full_row, full_trace, seconds, units
+from .rows import SHARED_COLUMNS, cost, full_row, full_trace, read, seconds, units
 from .v1 import environments, place_of, texts, times
 from .view import View
 
@@ -101,18 +101,8 @@ def flat(value: Row, before: str = "") -> Row:
         if isinstance(held, dict) and held:
             found.update(flat(held, f"{before}{key}."))
         else:
-            found[before + key] = reread(held)
+            found[before + key] = read(held)
     return found
-
-
-def reread(value: Any) -> Any:
-    """A leaf as it comes back from the database, which keeps texts."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
 
 
 def text(value: Any) -> str | None:
@@ -137,23 +127,7 @@ def _context(name: str) -> Callable[[StoredRow], Any]:
 
 
 COLUMNS: Columns = {
-    **{
-        name: _field(name)
-        for name in (
-            "id",
-            "type",
-            "name",
-            "traceId",
-            "environment",
-            "level",
-            "statusMessage",
-            "version",
-            "model",
-            "promptName",
-            "promptVersion",
-            "parentObservationId",
-        )
-    },
+    **{name: _field(name) for name in SHARED_COLUMNS},
     **{
         name: _context(name)
         for name in ("userId", "sessionId", "isRootObservation", "traceName", "tags")

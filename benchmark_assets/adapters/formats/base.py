@@ -41,6 +41,16 @@ _ESCAPES = re.compile(
     rb"|\\."  # any other escape, an escaped backslash above all
 )
 
+UNFORESEEN = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)
+"""What a format that trips over a shape it did not expect may raise."""
+
 LARGEST = 2**53
 """No count, duration or amount above this is believed: beyond it JSON numbers are not exact, and
 the columns they are stored in end."""

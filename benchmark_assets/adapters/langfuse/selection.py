@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from benchmark_assets.adapters.formats.base import UNFORESEEN
 from benchmark_assets.adapters.formats.langfuse import read_trace
 from benchmark_assets.adapters.formats.langfuse_values import as_tree
 from benchmark_assets.adapters.langfuse.http import LangfuseError
@@ -247,14 +248,7 @@ def normalised(raw: RawTrace) -> TraceSnapshot:
     )
     try:
         snapshot = read_trace(raw.trace, raw.observations, origin)
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-        RecursionError,
-    ) as error:
+    except UNFORESEEN as error:
         # A shape that nobody thought of loses its trace, not the batch.
         problem = f"{origin.file}: could not be read: {type(error).__name__}: {error}"
         return TraceSnapshot(trace_id=raw.trace_id, origin=origin, problem=problem)
