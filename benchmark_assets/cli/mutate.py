@@ -15,6 +15,7 @@ import click
 from benchmark_assets.adapters.contract_files import ContractFile, find_contract
 from benchmark_assets.adapters.fixture_files import SUFFIX, golden_path_of
 from benchmark_assets.adapters.project_file import load_project
+from benchmark_assets.adapters.yaml_files import shown_path
 from benchmark_assets.cli.one_trace import read_one, trace_id_option
 from benchmark_assets.cli.options import config_option, format_option, json_option
 from benchmark_assets.cli.output import (
@@ -118,7 +119,12 @@ def _golden_of(found: ContractFile) -> Path:
         raise click.UsageError(
             "name the file with a trace that passes: bench mutate CONTRACT TRACE"
         )
-    return golden_path_of(found.path, found.contract.id)
+    path = golden_path_of(found.path, found.contract.id)
+    if not path.exists():
+        cure = "name a trace that passes: bench mutate FIXTURE TRACE, or freeze one with --bless"
+        problem = Problem("there is no golden trace", file=printable(shown_path(path)), cure=cure)
+        raise InputError(problem)
+    return path
 
 
 @contextlib.contextmanager

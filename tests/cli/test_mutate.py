@@ -198,3 +198,4 @@ def test_a_fixture_without_its_golden_trace_says_which_file_is_missing(folder: P
     result = bench("mutate", "refund-1.json", cwd=folder)
     assert result.code == 2
     assert "refund-1.golden.json" in result.err
+    assert "--bless" in result.err
